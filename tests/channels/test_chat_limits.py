@@ -14,8 +14,10 @@ from tests.support import fake_telegram_rules as rules
 from tests.support.chat_stage import buttons_of, stage, text_of
 from tests.support.tier import examples
 
-from atlasbridge.channels import matrix, templates
-from atlasbridge.channels.discord.channel import render_question
+from atlasbridge.channels import card as cards
+from atlasbridge.channels import matrix
+from atlasbridge.channels.card import Card
+from atlasbridge.channels.discord import channel as discord
 from atlasbridge.channels.excerpt import fit_quotes, quotes_of
 from atlasbridge.channels.receipts import Outcome
 from atlasbridge.channels.slack import blocks
@@ -73,19 +75,25 @@ def staged(prompt: Prompt, label: str, cwd: str) -> tuple[PromptRecord, SessionR
     return hub.add_prompt(session, prompt), session
 
 
+def others(record: PromptRecord, session: SessionRecord, outcome: Outcome, label: str) -> list[Card]:
+    return [
+        cards.ended(record, session, outcome, "atlas"),
+        cards.notice(label * 50, session, "atlas", cards.to_snooze(record)),
+        cards.short_question(record, session),
+        cards.asked_again(record),
+    ]
+
+
 @settings(deadline=None, max_examples=examples(150))
 @given(any_prompt(), words, words, st.integers(0, 12))
 def test_any_prompt_and_its_outcome_make_messages_that_telegram_takes(
     prompt: Prompt, label: str, cwd: str, page: int
 ) -> None:
     record, session = staged(prompt, label, cwd)
-    outcome = Outcome(f"✅ {label * 3} · Ada · 14:32", "audit 1:0123")
+    outcome = Outcome(f"✅ {label * 3} · Ada · 14:32", "audit 1:0123", again=True)
     for params in (
-        messages.render_prompt(record, session, "atlas", page=page),
-        messages.render_outcome(record, session, outcome, "atlas"),
-        messages.render_notice(label * 50, session, "atlas"),
-        messages.render_short(record, session),
-        messages.render_again(record),
+        messages.render(messages.question(record, session, "atlas", page)),
+        *map(messages.render, others(record, session, outcome, label)),
     ):
         rules.check_text(params["text"])
         rules.check_entities(params.get("entities"), params["text"])
@@ -96,17 +104,27 @@ def test_any_prompt_and_its_outcome_make_messages_that_telegram_takes(
 @given(any_prompt(), words, words)
 def test_any_prompt_and_its_outcome_make_messages_that_slack_takes(prompt: Prompt, label: str, cwd: str) -> None:
     record, session = staged(prompt, label, cwd)
-    outcome = Outcome(f"✅ {label * 3} · Ada · 14:32", "audit 1:0123")
+    outcome = Outcome(f"✅ {label * 3} · Ada · 14:32", "audit 1:0123", again=True)
     for params in (
-        blocks.render_prompt(record, session, "atlas"),
-        blocks.render_outcome(record, session, outcome, "atlas", again=True),
-        blocks.render_notice(label * 50, session, "atlas"),
-        blocks.render_short(record, session),
-        blocks.render_again(record),
+        blocks.render(blocks.question(record, session, "atlas")),
+        *map(blocks.render, others(record, session, outcome, label)),
     ):
         kit.check_blocks(params["blocks"])
         assert 1 <= len(params["text"]) <= 40_000
     kit.check_view(blocks.render_modal(record, session, label))
+
+
+@settings(deadline=None, max_examples=examples(100))
+@given(any_prompt(), words, words)
+def test_any_prompt_and_its_outcome_make_messages_that_discord_takes(prompt: Prompt, label: str, cwd: str) -> None:
+    record, session = staged(prompt, label, cwd)
+    outcome = Outcome(f"✅ {label * 3} · Ada · 14:32", "audit 1:0123", again=True)
+    asked = cards.question(record, session, "atlas", record.prompt.choices, 500)
+    for params in map(discord.render, [asked, *others(record, session, outcome, label)]):
+        assert 1 <= len(params["content"]) <= discord.LIMIT
+        assert len(params["components"]) <= discord.ROWS
+        for row in params["components"]:
+            assert 1 <= len(row["components"]) <= discord.ROW
 
 
 @settings(deadline=None, max_examples=examples(100))
@@ -158,11 +176,10 @@ def test_what_the_tool_told_is_said_once_and_its_screen_does_not_say_it_again(ch
         says=f"approve Bash: {INSTALL[:40]}…",
     )
     record, session = staged(prompt, "web-api", "/home/ada")
-    title = templates.render_title(prompt, session)
     shown = {
-        "telegram": lambda: text_of(messages.render_prompt(record, session, "atlas")),
-        "slack": lambda: text_of(blocks.render_prompt(record, session, "atlas")),
-        "discord": lambda: render_question(record, session, "atlas", title, [templates.render_deadline(record)]),
+        "telegram": lambda: text_of(messages.render(messages.question(record, session, "atlas"))),
+        "slack": lambda: text_of(blocks.render(blocks.question(record, session, "atlas"))),
+        "discord": lambda: discord.render(cards.question(record, session, "atlas", (), 500))["content"],
         "matrix": lambda: matrix.render_prompt(record, session, "atlas"),
     }[chat]().replace("\\", "")
     assert "❓ web-api wants to run:" in shown and "default: 3. No" in shown

@@ -195,7 +195,7 @@ async def test_a_wrong_token_is_named() -> None:
         channel = DiscordChannel(discord_settings(server, bot_token="wrong"), hub, SystemClock())
         async with serving(hub, channel):
             await server.until(lambda: "401" in channel.health()["detail"], "the fault")
-            assert channel.health()["state"] == "unreachable"
+            assert channel.health()["state"] == "unauthorized"
 
 
 async def test_limits_are_kept_and_a_flood_is_waited_out() -> None:

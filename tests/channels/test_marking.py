@@ -11,7 +11,7 @@ from tests.support.fake_telegram import FakeTelegram, Message
 from tests.support.fake_telegram_person import Person
 
 from atlasbridge.channels.slack import SlackChannel
-from atlasbridge.channels.slack.blocks import render_prompt
+from atlasbridge.channels.slack.blocks import question, render
 from atlasbridge.channels.telegram import TelegramChannel
 from atlasbridge.channels.telegram.messages import render_rows
 from atlasbridge.core.clock import SystemClock
@@ -133,7 +133,7 @@ def test_a_long_list_in_slack_is_a_menu_and_a_longer_one_is_left_to_words(hub_ap
     for count, kind in ((10, "checkboxes"), (11, "multi_static_select"), (101, "")):
         choices = tuple(Choice(str(number), "label " * 20) for number in range(1, count + 1))
         record = hub_api.add_prompt(session, replace(prompts.MULTI, choices=choices))
-        blocks = kit.check_blocks(render_prompt(record, session, "atlas")["blocks"])
+        blocks = kit.check_blocks(render(question(record, session, "atlas"))["blocks"])
         elements = [one for block in blocks for one in (*block.get("elements", ()), block.get("accessory", {}))]
         kinds = [element["type"] for element in elements if "options" in element]
         assert kinds == ([kind] if kind else [])

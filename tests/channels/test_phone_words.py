@@ -96,7 +96,7 @@ def test_every_effect_has_words_and_a_chat_says_them_once() -> None:
     assert render_effects(MENU) == ""
     asked = record(prompt, session("shop"))
     assert render_matrix(asked, session("shop"), "box").count("deletes files") == 1
-    assert str(blocks.render_prompt(asked, session("shop"), "box")).count("deletes files") == 1
+    assert str(blocks.render(blocks.question(asked, session("shop"), "box"))).count("deletes files") == 1
 
 
 def test_a_part_is_never_called_all_of_it() -> None:

@@ -45,7 +45,7 @@ from atlasbridge import specification
 from atlasbridge.adapters import base
 from atlasbridge.adapters.external_adapter import REMEMBERED_KEYS
 from atlasbridge.channels.callback import MAX_BYTES, encode_callback
-from atlasbridge.channels.telegram.messages import render_prompt
+from atlasbridge.channels.telegram.messages import question, render
 from atlasbridge.channels.templates import render_buttons
 from atlasbridge.core import prompt as core_prompt
 from atlasbridge.core.prompt.model import TRANSITIONS, Confidence, confidence_band
@@ -525,7 +525,7 @@ def test_a_message_has_the_parts_of_the_template(tmp_path: Path) -> None:
     ledger.close()
     record = dataclasses_replace(record)
     session = SessionRecord(record.session_id, "claude", ("claude",), "/srv", 10, 11, record.created_at)
-    text = render_prompt(record, session, "atlas")["text"]
+    text = render(question(record, session, "atlas"))["text"]
     for part in ("Claude Code", "Yes / No question", "Continue? (y/n)"):
         assert part in block("Claude adapter", 6) and part in text
     assert re.search(r"⏳ Expires in 9m 5\ds", block("Claude adapter", 6))

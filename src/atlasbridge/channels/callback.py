@@ -1,38 +1,46 @@
-"""The data of buttons in Telegram and Discord: the short form of the specification, at most 64 bytes. Pure.
+"""The data of a chat's buttons: the short form of the specification, at most 64 bytes. Pure.
 
-`ans:{prompt 8}:{session 8}:{nonce 16}:{value}` answers, `shw:...:` shows more, `tgl:...:{place}.{marks}` marks one of
-several choices and `snd:...:{marks}` sends them, `alw:...:{value}` asks for the
-second tap of a lasting answer, `pag:...:{page}` turns to other choices, `ths:...:{message}` says that
-an earlier text meant this prompt, `agn:...:` asks again, `grt:...:{what}` grants it for a while, `ltr:...:{what}`
-postpones: "limit", or minutes. A value that does not fit, or is ambiguous, is sent as its position in the list of
-choices: `@3`.
+It is `verb:{prompt 8}:{session 8}:{nonce 16}:{value}`. A value that does not fit, or is ambiguous, is sent as its
+position in the list of choices: `@3`.
 """
 
 from __future__ import annotations
 
 import hmac
 from dataclasses import dataclass
+from enum import StrEnum
 
 from atlasbridge.core.ids import short_id
 from atlasbridge.core.prompt.model import PromptRecord
 
 MAX_BYTES = 64
 NONCE_CHARS = 16
-ANSWER, SHOW, TOGGLE, SEND, PAGE, THIS, AGAIN = "ans", "shw", "tgl", "snd", "pag", "ths", "agn"
-GRANT, LATER, ALWAYS = "grt", "ltr", "alw"
-VERBS = (ANSWER, SHOW, TOGGLE, SEND, PAGE, THIS, AGAIN, GRANT, LATER, ALWAYS)
+
+
+class Verb(StrEnum):
+    ANSWER = "ans"
+    SHOW = "shw"  # show more
+    TOGGLE = "tgl"  # mark one of several choices: "{place}.{marks}"
+    SEND = "snd"  # send the marks
+    PAGE = "pag"  # turn to other choices
+    THIS = "ths"  # an earlier text, named by its message, meant this prompt
+    AGAIN = "agn"  # ask again
+    GRANT = "grt"  # allow for a while
+    LATER = "ltr"  # "limit", or the minutes
+    ALWAYS = "alw"  # ask for the second tap of a lasting answer
+    WRITE = "wrt"  # open a text field
 
 
 @dataclass(frozen=True, slots=True)
 class Callback:
-    verb: str
+    verb: Verb
     prompt_id: str
     session_id: str
     nonce: str
     value: str
 
 
-def encode_callback(record: PromptRecord, value: str, verb: str = ANSWER) -> str:
+def encode_callback(record: PromptRecord, value: str, verb: Verb = Verb.ANSWER) -> str:
     head = encode_verb(record, verb, "")
     if _is_plain(value) and len((head + value).encode()) <= MAX_BYTES:
         return head + value
@@ -40,19 +48,19 @@ def encode_callback(record: PromptRecord, value: str, verb: str = ANSWER) -> str
     return f"{head}@{values.index(value) + 1}"
 
 
-def encode_verb(record: PromptRecord, verb: str, value: str) -> str:
+def encode_verb(record: PromptRecord, verb: Verb, value: str = "") -> str:
     return f"{verb}:{short_id(record.prompt_id)}:{short_id(record.session_id)}:{record.nonce[:NONCE_CHARS]}:{value}"
 
 
 def parse_callback(data: object) -> Callback | None:
     """Return None for any data that we did not write: parsing fails closed."""
     parts = data.split(":", 4) if isinstance(data, str) else []
-    if len(parts) != 5 or parts[0] not in VERBS:
+    if len(parts) != 5 or parts[0] not in list(Verb):
         return None
     verb, prompt_id, session_id, nonce, value = parts
     if not (_is_hex(prompt_id, 8) and _is_hex(session_id, 8) and _is_hex(nonce, NONCE_CHARS)):
         return None
-    return Callback(verb, prompt_id, session_id, nonce, value)
+    return Callback(Verb(verb), prompt_id, session_id, nonce, value)
 
 
 def expand_callback(callback: Callback, record: PromptRecord) -> tuple[str, str, str]:

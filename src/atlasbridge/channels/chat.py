@@ -6,17 +6,31 @@ Each chat channel adds its transport, its rendering and its parsing. The gate de
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import platform
 from abc import abstractmethod
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from typing import Any, ClassVar
 
+from atlasbridge.channels import card as cards
+from atlasbridge.channels import grant_card, templates
 from atlasbridge.channels.base import BaseChannel, TaskSet
-from atlasbridge.channels.commands import NOT_OURS, HubCommands, press_later
+from atlasbridge.channels.callback import Callback, Verb, expand_callback, parse_callback
+from atlasbridge.channels.card import Card
+from atlasbridge.channels.commands import (
+    ABOUT_SESSION,
+    NOT_OURS,
+    Command,
+    HubCommands,
+    Spoken,
+    is_about,
+    parse_command,
+    press_later,
+)
 from atlasbridge.channels.delivery import Delivery, Shown
+from atlasbridge.channels.excerpt import LAST_OUTPUT, title_whole, whole_text
 from atlasbridge.channels.language import (
     Reader,
     at_time,
@@ -27,8 +41,24 @@ from atlasbridge.channels.language import (
     say_digest,
     t,
 )
-from atlasbridge.channels.listening import Held, Throttle
-from atlasbridge.channels.outbox import EDIT, NOTICE, QUESTION, ClosingWire, Outbox, Params, Place
+from atlasbridge.channels.listening import (
+    GONE,
+    NO_MARKS,
+    NOT_OPEN,
+    NOTHING_OPEN,
+    WHICH_SESSION,
+    Doubt,
+    Held,
+    Received,
+    SeenUpdates,
+    Sent,
+    Strangers,
+    Throttle,
+    find_target,
+    offer,
+    refuse_secret,
+)
+from atlasbridge.channels.outbox import EDIT, NOTICE, QUESTION, ClosingWire, Connection, Outbox, Params, Place
 from atlasbridge.channels.receipts import (
     STILL_OPEN,
     Outcome,
@@ -39,14 +69,17 @@ from atlasbridge.channels.receipts import (
     timer_typed,
 )
 from atlasbridge.channels.templates import CHANGED, render_brief, render_left, session_name
+from atlasbridge.channels.transcript import split_rows
 from atlasbridge.core.clock import iso, parse_iso
+from atlasbridge.core.errors import ChannelError
 from atlasbridge.core.escape import escape_controls
+from atlasbridge.core.ids import short_id
 from atlasbridge.core.operations import Caller, Refused
 from atlasbridge.core.ports import HubApi
 from atlasbridge.core.prompt.answer import first_line
 from atlasbridge.core.prompt.model import OPEN, InboundReply, PromptRecord, Receipt, Refusal, Reject
 from atlasbridge.core.session.model import SessionRecord, SessionState
-from atlasbridge.core.values import replace
+from atlasbridge.core.values import frozen, replace
 
 # The summary of prompts that came and ended while the connection to the chat was down. Pure.
 
@@ -113,27 +146,108 @@ CHANGED_S = 2.0  # a message about a finished agent waits so long for what it ha
 FEW_PENDING = 4
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+MOST_PIECES = 4  # a longer text is sent as a file
+HELD_KEY = 12  # characters of a message's id that fit on a button
+OPENING_S = 5.0  # a question waits at most this long for its session's thread
+
+
+@frozen
 class Asked:
-    """Where a reply came from. `seen_before`: an earlier process received it, too."""
+    """A message or a press of a person: its room, the message that was written or pressed, and when by the chat's own
+    clock. `token` is set for a press. `seen_before`: an earlier process received it, too."""
 
     room: str
     user: str
+    message: str = ""
+    thread: str = ""
+    token: str = ""
+    at: float = 0.0
     update_id: str = ""
     seen_before: bool = False
 
+    @property
+    def place(self) -> Place:
+        return self.room, self.message
+
+
+class SessionThreads:
+    """One thread (or topic) per session in the group rooms of a chat. Replies in it are about that session. The hub's
+    notes store the threads, so that a restarted hub continues them."""
+
+    def __init__(
+        self,
+        hub_api: HubApi,
+        channel: str,
+        rooms: Collection[str],
+        make: Callable[[str, SessionRecord], Awaitable[str]],
+    ) -> None:
+        """`make` opens a thread and returns its id, or "" if that room can have none."""
+        self._hub_api, self._channel, self._make = hub_api, channel, make
+        self._rooms = frozenset(rooms)
+        self._turn = asyncio.Lock()
+
+    def thread_of(self, room: str, session_id: str) -> str:
+        return self._hub_api.recall(self._key(room, session_id)) if room in self._rooms else ""
+
+    def session_at(self, room: str, thread: str) -> str:
+        """The session that commands and texts in this thread are about."""
+        known = room in self._rooms and thread
+        return self._hub_api.recall(f"{self._channel}.switch.{room}/{thread}") if known else ""
+
+    async def open(self, session: SessionRecord) -> None:
+        """Open the threads of a session. Without a thread, messages go to the room itself. A session that only some
+        people are allowed to see gets no thread, because everyone in the room could read it."""
+        missing = [room for room in self._rooms if not self.thread_of(room, session.session_id)]
+        readers = self._hub_api.readers(session.session_id, self._channel)
+        if not missing or readers is not None or self._has_ended(session):
+            return
+        try:
+            async with asyncio.timeout(OPENING_S), self._turn:
+                for room in missing:
+                    if not self.thread_of(room, session.session_id) and (thread := await self._make(room, session)):
+                        self._remember(room, thread, session.session_id, thread)
+        except (TimeoutError, ChannelError) as fault:
+            log.info("no thread for %s now: %s", short_id(session.session_id), fault or "it takes too long")
+
+    def forget_ended(self, session: SessionRecord) -> list[Place]:
+        """Return the threads of a session that has ended."""
+        found = [(room, self.thread_of(room, session.session_id)) for room in self._rooms]
+        closed = [place for place in found if place[1]] if self._has_ended(session) else []
+        for room, thread in closed:
+            self._remember(room, thread, "", "", session.session_id)
+        return closed
+
+    def _remember(self, room: str, thread: str, about: str, value: str, session_id: str = "") -> None:
+        self._hub_api.remember(self._key(room, session_id or about), value)
+        self._hub_api.remember(f"{self._channel}.switch.{room}/{thread}", about)
+
+    def _key(self, room: str, session_id: str) -> str:
+        return f"{self._channel}.thread.{room}.{session_id}"
+
+    def _has_ended(self, session: SessionRecord) -> bool:
+        now = self._hub_api.session(session.session_id) or session
+        return now.state is not SessionState.ACTIVE
+
 
 class ChatChannel(BaseChannel):
-    """`title` is the name of the service, `sign` starts a command there, `muted` describes what muting does."""
+    """`title` is the name of the service, `sign` starts a command there, `muted` describes what muting does. `piece` is
+    the most text of one message. `confirms`: the service itself asks twice before a lasting answer; `threads`: people
+    reply in a thread."""
 
     remote = True  # every message leaves this machine
     personal = True
     title: ClassVar[str]
     sign: ClassVar[str]
     muted: ClassVar[str]
+    piece: ClassVar[int]
+    confirms: ClassVar[bool] = False
+    threads: ClassVar[bool] = False
 
-    def _furnish(self, own: Any, wire: ClosingWire, rate: Callable[[str], float]) -> None:
-        """Create the parts that all chats need, after the channel has its settings and its wire."""
+    def _furnish(
+        self, own: Any, wire: ClosingWire, rate: Callable[[str], float], threaded: Collection[str] = ()
+    ) -> None:
+        """Create the parts that all chats need, after the channel has its settings and its wire. `threaded` are the
+        rooms in which each session has a thread."""
         hub_api, clock, name = self.hub_api, self.clock, type(self).name
         self._host = own.host_name or platform.node() or "this machine"
         self._wire, self._session_notices = wire, bool(own.session_notices)
@@ -145,45 +259,86 @@ class ChatChannel(BaseChannel):
         self._people = People(hub_api, name)
         self._throttle = Throttle(own.replies_per_minute)
         self._held = Held()
+        self._seen, self._strangers = SeenUpdates(hub_api, name), Strangers(hub_api, name)
+        self._received = Received(hub_api, self._tell, self, getattr(own, "transcriber", ()), self.title)
+        self._threads = SessionThreads(hub_api, name, threaded, self._make_thread)
         self._replies: asyncio.Queue[InboundReply] = asyncio.Queue()
         self._given: OrderedDict[tuple[str, str], str] = OrderedDict()
         self._ends: OrderedDict[str, tuple[PromptRecord, Receipt]] = OrderedDict()
         self._told_timers: OrderedDict[str, None] = OrderedDict()
         self._digests: OrderedDict[tuple[str, str], asyncio.Future[Place]] = OrderedDict()
         self._started: OrderedDict[str, asyncio.Task[Any]] = OrderedDict()  # by session: the notice that it started
+        self._rooms: dict[str, str] = {}  # the direct messages of a person
         self._noted_at = float("-inf")
         self._deaf_since: float | None = None
 
     # implemented by each chat
 
-    @abstractmethod
-    async def _serve(self) -> None:
-        """Listen until cancelled."""
+    _connection: Connection
 
     @abstractmethod
-    async def _replay(self) -> None:
-        """Process the updates that an earlier process received but did not finish."""
+    async def _process(self, update_id: str, update: Any, seen_before: bool) -> bool:
+        """Do what an update asks. Return True if it is settled later: when its reply is decided or its work is done."""
 
     @abstractmethod
     async def _chats(self) -> list[str]:
         """The chats in which every operator is asked."""
 
     @abstractmethod
-    def _paint_prompt(self, event: PromptRecord, session: SessionRecord, chat: str, short: bool) -> Params: ...
+    def _paint(self, card: Card) -> Params:
+        """Render the card as a message of the service."""
 
     @abstractmethod
-    def _paint_outcome(self, event: PromptRecord, session: SessionRecord, outcome: Outcome) -> Params: ...
+    def _paint_file(self, title: str, name: str, content: bytes, picture: bool) -> Params: ...
 
     @abstractmethod
-    def _paint_notice(self, message: str, session: SessionRecord | None, chat: str) -> Params: ...
+    def _question(self, event: PromptRecord, session: SessionRecord) -> Card: ...
 
     @abstractmethod
     def _beside(self, place: Place) -> Params:
         """Parameters that place a message, with sound, next to the message at `place`."""
 
-    @abstractmethod
+    def _within(self, chat: str, session: SessionRecord | None, loud: bool = False) -> Params:
+        """Parameters that put a message into its session's thread. `loud` shows it outside of the thread, too."""
+        return {}
+
+    def _inside(self, origin: Asked) -> Params:
+        """Parameters that put a message where this one is."""
+        return {}
+
+    def _answering(self, origin: Asked) -> Params:
+        """Parameters that make a message the answer to this one."""
+        return {}
+
+    async def _make_thread(self, room: str, session: SessionRecord) -> str:
+        return ""
+
+    async def _thread_ended(self, room: str, thread: str) -> None:
+        """The session of this thread has ended."""
+
+    def _size(self, text: str) -> int:
+        return len(text)
+
+    def _toast(self, origin: Asked, sentence: str) -> None:
+        """A word for a press, where the service shows one without a message."""
+
     def _tell(self, token: Any, sentence: str) -> None:
         """Send this sentence to the sender of the reply with this token."""
+        self._post(token, self._paint(cards.notice(sentence)) | self._answering(token))
+
+    def _post(self, origin: Asked, params: Params) -> None:
+        self._outbox.post(origin.room, params | self._inside(origin), EDIT)
+
+    def _paint_prompt(self, event: PromptRecord, session: SessionRecord, chat: str, short: bool) -> Params:
+        card = cards.short_question(event, session) if short else self._question(event, session)
+        quiet = self._hushed if self._is_silent(event.prompt_id, chat) else {}
+        return self._paint(card) | quiet | self._within(chat, session, loud=True)
+
+    def _paint_outcome(self, event: PromptRecord, session: SessionRecord, outcome: Outcome) -> Params:
+        return self._paint(cards.ended(event, session, outcome, self._host))
+
+    def _paint_notice(self, message: str, session: SessionRecord | None, chat: str, rows: cards.Rows = ()) -> Params:
+        return self._paint(cards.notice(message, session, self._host, rows)) | self._within(chat, session)
 
     # called by the hub
 
@@ -231,12 +386,28 @@ class ChatChannel(BaseChannel):
             await self._replay()
         except Exception:  # the channel boundary: one bad update must not stop the channel from receiving
             log.exception("what an earlier process had received could not be taken up")
-        await self._serve()
+        await self._connection.run()
+
+    async def _replay(self) -> None:
+        """Process the updates that an earlier process received but did not finish, before any new one."""
+        for update_id, update in self._seen.left_over():
+            log.info("update %s is taken up again", update_id)
+            if update is None or not await self._process(update_id, update, True):
+                await self._seen.settle(update_id)
+
+    async def _admit(self, update_id: str, update: Any) -> str:
+        """Store the update in the inbox before it has any effect, so that a second copy has none."""
+        return await self._seen.take(update_id, json.dumps(update, ensure_ascii=False))
+
+    async def _process_new(self, update_id: str, update: Any, news: str) -> None:
+        if not await self._process(update_id, update, news == "again"):
+            await self._seen.settle(update_id)
 
     async def send_prompt(self, event: PromptRecord, session: SessionRecord) -> str:
         """Wait for the pending notice that the session started, so that the prompt comes after it."""
         if started := self._started.pop(session.session_id, None):
             await asyncio.wait([started], timeout=STARTED_S)
+        await self._threads.open(session)
         if event.prompt.idle and not event.prompt.constraints.get("commands"):
             event = await self._with_changes(event)
 
@@ -273,7 +444,7 @@ class ChatChannel(BaseChannel):
 
     def _owner(self, chat: str) -> str:
         """The identity of the only person who reads this chat, or "" if several people read it."""
-        return ""
+        return next((f"{self.name}:{user}" for user, room in self._rooms.items() if room == chat), "")
 
     def is_alone(self, chat: str, identity: str) -> bool:
         """Whether that person is the only reader of the chat."""
@@ -378,13 +549,9 @@ class ChatChannel(BaseChannel):
             voted = escape_controls(hub_says(receipt.sentence), keep_lines=False)
             said = f"🗳 {voted}" if receipt.by else f"🔔 {t('Still waiting')}:"
             sentence = f"{said} “{first_line(event.prompt)}” · {session_name(session)}"
-            notice = self._paint_reminder(sentence, event, place[0])
+            notice = self._paint_notice(sentence, None, place[0], cards.to_snooze(event))
             hushed = self._hushed if self._is_silent(event.prompt_id, place[0]) else {}
             self._outbox.post(place[0], notice | self._beside(place) | hushed, EDIT)
-
-    def _paint_reminder(self, sentence: str, event: PromptRecord, chat: str) -> Params:
-        """Render a reminder. Chats with buttons add buttons to snooze the prompt."""
-        return self._paint_notice(sentence, None, chat)
 
     def _put_off(self, place: Place, event: PromptRecord, session: SessionRecord, receipt: Receipt) -> None:
         """The prompt was postponed: it is still open, with a new deadline."""
@@ -426,6 +593,8 @@ class ChatChannel(BaseChannel):
 
     async def _notify(self, message: str | Callable[[], str], session: SessionRecord | None) -> None:
         """A sentence of the hub, or a text that is made for each reader."""
+        if session is not None:
+            await self._threads.open(session)
         chats = await self._chats()
         for chat in chats if session is None else self._readable(session.session_id, chats):
             if session is None or not self._commands.is_muted(chat):
@@ -437,19 +606,26 @@ class ChatChannel(BaseChannel):
                     told = hub_says(message) if isinstance(message, str) else message()
                     notice = self._paint_notice(told, session, chat) | hushed
                 self._outbox.post(chat, notice, QUESTION if first else NOTICE)
+        for room, thread in self._threads.forget_ended(session) if session is not None else ():
+            await self._thread_ended(room, thread)
 
     async def close(self) -> None:
         await self._tasks.close()
         await self._outbox.close()
         await self._wire.close()
 
-    def common_health(self) -> dict[str, Any]:
-        report: dict[str, Any] = {"unreachable_chats": sorted(self._outbox.gone), "pending": self._outbox.pending}
-        if self._outbox.refused:
-            report["refused"] = list(self._outbox.refused)
-        return report
+    def health(self) -> dict[str, Any]:
+        connection = self._connection
+        report = {
+            "state": connection.state,
+            "detail": connection.detail,
+            "bot": connection.bot,
+            "unreachable_chats": sorted(self._outbox.gone),
+            "pending": self._outbox.pending,
+        }
+        return report | ({"refused": list(self._outbox.refused)} if self._outbox.refused else {})
 
-    # called by inbound
+    # what people do
 
     def deliver(self, reply: InboundReply) -> None:
         _keep(self._given, (reply.prompt_id, reply.identity), reply.value, KEPT_ENDS)
@@ -479,9 +655,9 @@ class ChatChannel(BaseChannel):
             self._tasks.hold(self.notify(PAUSED, self._session(record)))
         return not sentence
 
-    def _do(self, token: Any, work: Awaitable[str]) -> None:
+    def _do(self, token: Asked, work: Awaitable[str]) -> bool:
         """Tell what became of a press and settle it when the work is done, so that the next process repeats it if this
-        one dies. An empty text is not told."""
+        one dies. An empty text is not told. Return True: the press is settled later."""
 
         async def until_done() -> None:
             if told := await work:
@@ -489,10 +665,248 @@ class ChatChannel(BaseChannel):
             await self._settle(token)
 
         self._tasks.hold(until_done())
+        return True
 
-    @abstractmethod
-    async def _settle(self, token: Any) -> None:
-        """The update with this token has been processed."""
+    async def _settle(self, token: Asked) -> None:
+        if token.update_id:
+            await self._seen.settle(token.update_id)
+
+    def _identity(self, origin: Asked) -> str:
+        return f"{self.name}:{origin.user}"
+
+    def _on_press(self, origin: Asked, data: object, marked: Sequence[str] | None = None) -> bool:
+        """`marked` are the places that were marked in a list of the service. Return True if the press is settled
+        later."""
+        callback = parse_callback(data)
+        record = self.hub_api.prompt(callback.prompt_id) if callback else None
+        known, identity = self._shown.prompt_at(origin.place), self._identity(origin)
+        if callback is None or (known and (record is None or known != record.prompt_id)):
+            self._tell(origin, t(NOT_OURS))
+            return False
+        if record is None or self.hub_api.seen_by(identity).prompt(record.prompt_id) is None:
+            return self._pass(origin, callback, None, callback.value)  # the gate refuses and logs it
+        match callback.verb:
+            case Verb.SHOW if record.prompt.idle:
+                self._toast(origin, t("Here it is."))
+                self._command(origin, Command("last", record.session_id))
+            case Verb.SHOW:
+                self._show_more(origin, record)
+            case Verb.AGAIN:
+                return self._do(origin, self.request_again(record, identity))
+            case Verb.LATER:
+                return self._do(origin, self.put_off(identity, record, callback.nonce, callback.value))
+            case Verb.GRANT:
+                return self._on_grant(origin, callback, record)
+            case Verb.THIS:
+                return self._on_which(origin, callback, record)
+            case Verb.TOGGLE | Verb.SEND:
+                return self._on_marks(origin, callback, record, marked)
+            case Verb.WRITE:
+                self._tasks.hold(self._ask_for_words(origin, record, ""))
+            case Verb.ALWAYS | Verb.PAGE if not (self.confirms and callback.verb == Verb.ALWAYS):
+                self._turn(origin, callback, record)
+            case _:
+                return self._pass(origin, callback, record, expand_callback(callback, record)[2])
+        return False
+
+    def _turn(self, origin: Asked, callback: Callback, record: PromptRecord) -> None:
+        """Show other buttons in the place of the first: another page, or the second press of a lasting answer."""
+        value, card = expand_callback(callback, record)[2], self._question(record, self._session(record))
+        lasting = [one for one in record.prompt.choices if one.always and one.value == value]
+        if record.state not in OPEN:
+            self._tell(origin, t(NOT_OPEN))
+        elif callback.verb == Verb.PAGE and value.isdecimal():
+            self._turn_page(origin, record, int(value))
+        elif callback.verb == Verb.ALWAYS and lasting:
+            self._toast(origin, t(templates.SURE))
+            sure = replace(card, kind=t(templates.SURE), rows=cards.to_make_sure(record, lasting[0]))
+            self._outbox.edit(origin.place, self._paint(sure))
+        else:
+            self._tell(origin, t(NOT_OURS))
+
+    def _turn_page(self, origin: Asked, record: PromptRecord, page: int) -> None:
+        self._outbox.edit(origin.place, self._paint(self._question(record, self._session(record))))
+
+    def _on_grant(self, origin: Asked, callback: Callback, record: PromptRecord) -> bool:
+        if expand_callback(callback, record)[:2] != (record.session_id, record.nonce):
+            self._tell(origin, t(NOT_OURS))
+        elif self.is_within_limit(origin, record):
+            return self._do(origin, self._grant(origin, record, callback.value))
+        return False
+
+    async def _grant(self, origin: Asked, record: PromptRecord, value: str) -> str:
+        """Post the offer next to the question, and replace it by the result."""
+        told = await grant_card.press(self.hub_api, record, value, self.caller(self._identity(origin)))
+        if isinstance(told, str):
+            return told
+        params = self._paint(cards.notice(told.text, rows=cards.to_grant(record, told.buttons)))
+        if told.beside:
+            self._post(origin, params | self._answering(replace(origin, token="")))
+        else:
+            self._outbox.edit(origin.place, params)
+        self._toast(origin, told.toast)
+        return ""
+
+    def _on_which(self, origin: Asked, callback: Callback, record: PromptRecord) -> bool:
+        """The person has chosen the prompt that an earlier text meant."""
+        text = self._held.take(origin.room, callback.value)
+        if text is None:
+            self._tell(origin, t(GONE))
+            return False
+        self.settle_which(origin.place, record)
+        return self._pass(origin, callback, record, text, templates.reads_as_words(record.prompt, text))
+
+    def _on_marks(self, origin: Asked, callback: Callback, record: PromptRecord, marked: Sequence[str] | None) -> bool:
+        known = {str(place): place for place, _ in templates.pickable(record.prompt)}
+        if marked is None or not set(marked) <= set(known):
+            self._tell(origin, t(NO_MARKS, title=self.title))
+            return False
+        places = sorted(known[one] for one in marked)
+        return self._pass(origin, callback, record, templates.picked_value(record.prompt, places))
+
+    def _pass(
+        self, origin: Asked, callback: Callback, record: PromptRecord | None, value: str, as_text: bool = False
+    ) -> bool:
+        """Hand a press on to the gate, or ask for the words that its choice needs."""
+        prompt_id, session_id, nonce = callback.prompt_id, callback.session_id, callback.nonce
+        if record is not None:
+            prompt_id, (session_id, nonce, _) = record.prompt_id, expand_callback(callback, record)
+            live = record.state in OPEN and nonce == record.nonce and callback.verb != Verb.THIS
+            if callback.verb != Verb.THIS and nonce == record.nonce:
+                self._meet_copy(origin.place, record)
+            if live and templates.needs_words(record.prompt, value):
+                label = next(choice.label for choice in record.prompt.choices if choice.value == value)
+                self._tasks.hold(self._ask_for_words(origin, record, label))
+                return False
+        if not self.is_within_limit(origin, record):
+            return False
+        return self._deliver(origin, prompt_id, value, session_id=session_id, nonce=nonce, as_text=as_text)
+
+    def _deliver(self, origin: Asked, prompt_id: str, value: str, **fields: Any) -> bool:
+        self.deliver(self.speak(self._identity(origin), prompt_id, value, origin, **fields))
+        return True
+
+    async def _ask_for_words(self, origin: Asked, record: PromptRecord, label: str) -> None:
+        """Ask for the text that a choice needs. The answer is a reply to this message, which does not show the
+        prompt."""
+        self._toast(origin, t("Write your words as a reply."))
+        posted = await self._outbox.send(origin.room, self._paint_words(origin, templates.short_label(label)))
+        self._shown.refer(record.prompt_id, (origin.room, posted.message))
+
+    def _paint_words(self, origin: Asked, label: str) -> Params:
+        wanted = t("Write your words for “{label}” as a reply to this message.", label=label)
+        return self._paint(cards.notice(f"✍ {wanted}")) | self._inside(origin)
+
+    def _read_command(self, text: str, replied: str, bot_name: str = "") -> Command | None:
+        """The command in a message. In a reply to a prompt, only commands about that prompt; others belong to the
+        tool."""
+        command = parse_command(text, bot_name, self.sign)
+        if command is None or not replied:
+            return command
+        return Command(command.name, f"{replied} {command.rest}") if is_about(command) else None
+
+    def _target(self, origin: Asked, replied: str, is_reply: bool) -> PromptRecord | Doubt:
+        """A reply to a prompt's message answers that prompt only; a plain text answers the prompt that was shown before
+        it."""
+        if replied:
+            return self.hub_api.prompt(replied) or Doubt(NOT_OPEN)
+        if is_reply:
+            return offer(self.hub_api, self._shown, origin.room)
+        chosen = self._commands.chosen(origin.room)
+        return find_target(self.hub_api, self._shown, origin.room, origin.at, chosen, origin.seen_before)
+
+    def _on_text(self, origin: Asked, target: PromptRecord | Doubt, text: str, as_words: bool = False) -> bool:
+        if isinstance(target, Doubt):
+            self._ask_which(origin, target.told(self.sign, self.threads), target.offered, text)
+        elif target.prompt.secret:
+            self._tell(origin, refuse_secret(target))
+        elif self.is_within_limit(origin, target):
+            as_text = as_words or templates.reads_as_words(target.prompt, text)
+            return self._deliver(origin, target.prompt_id, text, session_id=target.session_id, as_text=as_text)
+        return False
+
+    def _ask_which(self, origin: Asked, sentence: str, offered: Sequence[PromptRecord], text: str) -> None:
+        """Ask which prompt the text means, as a reply to it."""
+        key = origin.message[-HELD_KEY:]
+        if offered:
+            self._held.keep(origin.room, key, text)
+        rows = cards.to_choose([(record, self._session(record)) for record in offered], key)
+        self._post(origin, self._paint(cards.notice(sentence, rows=rows)) | self._answering(origin))
+
+    def _keep_file(self, origin: Asked, sent: Sent, caption: str, session_id: str) -> None:
+        identity = self._identity(origin)
+        meant = self._commands.meant(self._room(origin), identity)
+        session = self.hub_api.seen_by(identity).session(session_id) if session_id else meant
+        if session is None:
+            self._tell(origin, t(WHICH_SESSION, sign=self.sign))
+        else:
+            self._tasks.hold(self._received.keep_file(origin, sent, caption, session, identity))
+
+    def _hear(self, origin: Asked, sent: Sent, target: PromptRecord | Doubt | None) -> None:
+        self._tasks.hold(self._received.hear(origin, sent, lambda heard: self._heard(origin, target, heard)))
+
+    def _heard(self, origin: Asked, target: PromptRecord | Doubt | None, heard: str) -> None:
+        """Show the transcript first; a press on the right prompt sends it."""
+        if isinstance(target, PromptRecord) and target.prompt.secret:
+            self._tell(origin, refuse_secret(target))
+            return
+        doubt = target if isinstance(target, Doubt) else Doubt("", (target,) if target else ())
+        press = t("Tap to send it.") if doubt.offered else ""
+        told = f"{press} {doubt.told(self.sign, self.threads)}".strip() or t(NOTHING_OPEN)
+        self._ask_which(origin, f"🎙 “{heard}”\n{told}", doubt.offered, heard)
+
+    # commands and long texts
+
+    def _room(self, origin: Asked) -> str:
+        """Treat a session's thread as a separate room, so that messages in it apply to that session."""
+        room, thread = origin.room, origin.thread
+        return f"{room}/{thread}" if self._threads.session_at(room, thread) else room
+
+    def _command(self, origin: Asked, command: Command) -> None:
+        """Run the command in the background, so that a slow session does not delay the next update."""
+        self._tasks.hold(self._obey(origin, command))
+
+    async def _obey(self, origin: Asked, command: Command) -> None:
+        room = self._room(origin) if command.name in ABOUT_SESSION else origin.room
+        self._send_spoken(origin, await self._commands.run(room, command, self._identity(origin), origin))
+
+    def _send_spoken(self, origin: Asked, spoken: Spoken) -> None:
+        if spoken.file is not None:
+            self._post(origin, self._paint_file(spoken.text, spoken.name, spoken.file, spoken.picture))
+        elif spoken.screen is not None:
+            most = MOST_PIECES if spoken.split else 1
+            self._send_quoted(origin, spoken.text, spoken.screen, spoken.name, most)
+        else:
+            shown = escape_controls(spoken.text)
+            pieces = split_rows(shown.split("\n"), self.piece, self._size) or [""]
+            if len(pieces) > MOST_PIECES:
+                title = pieces[0].partition("\n")[0]
+                self._post(origin, self._paint_file(title, "answer.txt", shown.encode(), False))
+                return
+            for piece in pieces:
+                self._post(origin, self._paint(cards.notice(piece)))
+
+    def _send_quoted(self, origin: Asked, title: str, text: str, name: str, most: int = 1) -> None:
+        """Send a text of the tool as at most so many messages, otherwise as a file."""
+        shown = escape_controls(text).rstrip()
+        pieces = split_rows(shown.split("\n"), self.piece, self._size)
+        if len(pieces) > most:
+            self._post(origin, self._paint_file(title, name, shown.encode(), False))
+            return
+        for number, piece in enumerate(pieces or [""], 1):
+            counted = title if len(pieces) < 2 else f"{title} ({templates.page_of(number, len(pieces))})"
+            self._post(origin, self._paint(cards.quoted(counted, piece)))
+
+    def _show_more(self, origin: Asked, record: PromptRecord) -> None:
+        self._toast(origin, t("Here it is."))
+        again = templates.offers_again(record)
+        whole = (record.prompt.screen or record.prompt.excerpt) if again else whole_text(record.prompt)
+        if not again or len(whole) > LAST_OUTPUT:
+            title = t("Last output:") if again else title_whole(record.prompt)
+            self._send_quoted(origin, title, whole, "screen.txt")
+        if again:
+            params = self._paint(cards.asked_again(record)) | self._inside(origin)
+            self._tasks.hold(self._delivery.send_to(origin.room, record, lambda *_: dict(params), patient=True))
 
     def settle_which(self, place: Place, record: PromptRecord) -> None:
         """The person chose a prompt: replace the question and its buttons by the choice."""
@@ -512,7 +926,27 @@ class ChatChannel(BaseChannel):
         asked = await self.hub_api.by(self.caller(identity)).again(record.prompt_id)
         return hub_says(asked.message) if isinstance(asked, Refused) else t("Asked again.")
 
+    async def _open_rooms(
+        self, users: Sequence[str], open_dm: Callable[[str], Awaitable[str]], has_others: bool = False
+    ) -> None:
+        """Open the direct messages of everybody, once. Raise ChannelError if nobody is reached."""
+        faults = set()
+        for user in users:
+            try:
+                self._rooms[user] = self._rooms.get(user) or await open_dm(user)
+            except ChannelError as fault:
+                faults.add(str(fault))
+        if not self._rooms and not has_others:
+            raise ChannelError("nobody was reached: " + "; ".join(sorted(faults)), self._hint)
+
     # connection state
+
+    async def state_changed(self, state: str, detail: str) -> None:
+        if state == "ok":
+            self.heard()
+            self._tasks.hold(self.came_back())
+        else:
+            self.went_deaf()
 
     def heard(self) -> None:
         """Store the time of the last contact, at most every few seconds. After a restart it tells how long the channel

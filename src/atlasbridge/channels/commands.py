@@ -10,7 +10,7 @@ import asyncio
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from atlasbridge.channels import templates
 from atlasbridge.channels.excerpt import cut_to
@@ -233,8 +233,6 @@ def render_help(sign: str) -> str:
     return "\n".join([t("Tap a button, or reply to a prompt with text."), *lines])
 
 
-# Chat commands that answer a prompt or postpone the answer: later, snooze, all. The gate decides about each reply.
-
 MOST_WORDS = 3  # words in a time: "fri 12:00", "in 2 hours"
 MOST_AT_ONCE = 50
 LISTED = 12
@@ -242,6 +240,14 @@ NOT_OURS = "This button is not one of mine."
 SEVERAL = "There are {count}. Say {command} off NUMBER; {command} lists them."
 TAKE_BACK = "To take one back: {command} off NAME or NUMBER"
 BEGINNING = 80  # characters of a question in a list
+ESC = b"\x1b"
+LISTED_TEXT = 200
+LISTED_FILES = 15
+LOOKED_BACK = 20  # number of prompts that are searched for the last instruction
+NO_ANSWER = "That session does not answer."
+ABOUT_SESSION = frozenset(
+    ("screen", "picture", "last", "transcript", "changes", "get", "queue", "new", "esc", "resume", "stop")
+)
 Listed = list[tuple[str, str]]  # prompt id and session name
 
 
@@ -265,57 +271,122 @@ async def press_later(hub: HubAs, record: PromptRecord, what: str) -> str:
     return t(NOT_OURS)
 
 
-class AnswerCommands:
-    NAMES: ClassVar[tuple[str, ...]] = ("later", "snooze", "all")
+class HubCommands:
+    """`channel` prefixes the stored notes, `sign` starts a command, `mute_effect` describes what muting does."""
 
-    def __init__(self, hub_api: HubApi, sign: str, speaker: Speaker, listed: Listed) -> None:
-        """`listed` is the list that this person has read last in this chat."""
-        self._hub_api, self._sign, self._speaker, self._read = hub_api, sign, speaker, listed
+    def __init__(
+        self, hub_api: HubApi, clock: Clock, channel: str, sign: str, mute_effect: str, speaker: Speaker
+    ) -> None:
+        self.hub_api, self.clock, self.channel = hub_api, clock, channel
+        self.sign, self.mute_effect, self.speaker = sign, mute_effect, speaker
+        self._listed: dict[tuple[str, str], Listed] = {}
 
-    async def run(self, command: Command, identity: str, token: Any) -> str:
-        match command.name:
+    async def run(self, chat: str, command: Command, identity: str, token: Any = None) -> Spoken:
+        """`token` tells where the command was sent, so that a reply made from it can be answered there."""
+        listed = self._listed.setdefault((chat, identity), [])
+        said = await _Said(self, chat, identity, listed, token, command.rest).obey(command.name)
+        return said if isinstance(said, Spoken) else Spoken(said)
+
+    def meant(self, chat: str, identity: str) -> SessionRecord | None:
+        """Return the session that a message without a name is about."""
+        return _Said(self, chat, identity, [], None, "").meant("")
+
+    def chosen(self, chat: str) -> str:
+        """Return the session that receives plain texts of this chat, or ""."""
+        return self.hub_api.recall(f"{self.channel}.switch.{chat}")
+
+    def is_muted(self, chat: str) -> bool:
+        return self.clock.wall() < float(self.hub_api.recall(f"{self.channel}.mute.{chat}", "0"))
+
+
+class _Said:
+    """One command of one person. The channel renders what it returns; the gate decides about each reply. `listed` is
+    the list that this person has read last in this chat."""
+
+    def __init__(self, commands: HubCommands, chat: str, identity: str, listed: Listed, token: Any, rest: str) -> None:
+        speaker = self._speaker = commands.speaker
+        self._commands, self._sign = commands, commands.sign
+        self._chat, self._identity, self._token, self._rest = chat, identity, token, rest
+        self._read = listed
+        self._hub_api = commands.hub_api.seen_by(identity, speaker.is_alone(chat, identity))
+        self._hub = self._hub_api.by(speaker.caller(identity))
+
+    async def obey(self, name: str) -> Spoken | str:
+        match name:
+            case "sessions":
+                chosen = self._commands.chosen(self._chat)
+                return render_sessions(self._hub_api.sessions(), self._hub_api.open_prompts(), chosen)
+            case "status":
+                return render_status(self._hub_api.open_prompts(), self._hub_api.sessions())
+            case "switch":
+                return self._switch()
             case "later":
-                return await self._later(command.rest, identity)
+                return await self._later()
             case "snooze":
-                return await self._snooze(command.rest, identity)
-            case _:
-                return self._all(command.rest, identity, token)
+                return await self._snooze()
+            case "all":
+                return self._all()
+            case "grant":
+                return await self._grant()
+            case "mute":
+                return self._mute()
+            case "away":
+                return await self._away()
+            case "here":
+                await self._hub.here()
+                return t("Good. A person who types in a session gets a moment before you are asked here.")
+            case "language":
+                return self._language()
+            case "queue":
+                return await self._queue()
+            case "new":
+                return await self._new()
+            case "stop":
+                return await self._stop()
+            case "get":
+                return await self._get()
+            case "help" | "start":
+                return render_help(self._sign)
+            case _ if name in ABOUT_SESSION:
+                return await self._about(name)
+        return f"{t('I do not know {command}.', command=f'{self._sign}{name}')}\n{render_help(self._sign)}"
 
-    async def _later(self, rest: str, identity: str) -> str:
-        words = rest.split()
+    # prompts
+
+    async def _later(self) -> str:
+        words = self._rest.split()
         if not words:
-            return self._listed()
+            return self._list_later()
         if words[0].lower() == "off":
-            return await self._take_back(self._hub_api.later(), words[1] if len(words) == 2 else "", identity)
+            return await self._revoke(self._hub_api.later(), words[1] if len(words) == 2 else "")
         record = find_prompt(self._hub_api, words[0])
         if record is not None and [word.lower() for word in words[1:]] == ["off"]:
-            return await self._take_back(self._hub_api.later(record.prompt_id), "", identity)
+            return await self._revoke(self._hub_api.later(record.prompt_id), "")
         if record is None:
             return t(
                 "There is no such prompt. Say {sign}later NAME 06:00 VALUE; {sign}status lists them.", sign=self._sign
             )
-        return await self._postpone(record, words[1:], identity)
+        return await self._postpone(record, words[1:])
 
-    async def _take_back(self, kept: list[dict[str, Any]], wanted: str, identity: str) -> str:
+    async def _revoke(self, kept: list[dict[str, Any]], wanted: str) -> str:
         found = pick(kept, wanted, lambda one: str(one["name"]), lambda one: str(one["later_id"]))
         if len(found) > 1:
             return t(SEVERAL, count=len(found), command=f"{self._sign}later")
-        word = str(found[0]["later_id"]) if found else wanted
-        return hub_says((await self._hub_api.by(self._speaker.caller(identity)).revoke_later(word)).message)
+        return hub_says((await self._hub.revoke_later(str(found[0]["later_id"]) if found else wanted)).message)
 
-    async def _postpone(self, record: PromptRecord, words: list[str], identity: str) -> str:
+    async def _postpone(self, record: PromptRecord, words: list[str]) -> str:
         """Read as many words as possible as the time; the rest is the answer."""
         command = f"{self._sign}later {self._name(record)} 06:00 VALUE"
         said = t("Say {command}, or limit-resets for the time.", command=command)
         for count in range(min(MOST_WORDS, len(words) - 1), 0, -1):
             when, value = " ".join(words[:count]), " ".join(words[count:])
-            outcome = await self._hub_api.by(self._speaker.caller(identity)).postpone(record.prompt_id, value, when)
+            outcome = await self._hub.postpone(record.prompt_id, value, when)
             said = hub_says(outcome.message)
             if not outcome.message.startswith("Say when"):
                 return said
         return said
 
-    def _listed(self) -> str:
+    def _list_later(self) -> str:
         kept = self._hub_api.later()
         if not kept:
             return t("Nothing is kept for later.")
@@ -325,22 +396,21 @@ class AnswerCommands:
         ]
         return escape_controls("\n".join([*lines, t(TAKE_BACK, command=f"{self._sign}later")]))
 
-    async def _snooze(self, rest: str, identity: str) -> str:
-        words = rest.split()
+    async def _snooze(self) -> str:
+        words = self._rest.split()
         record = find_prompt(self._hub_api, words[0]) if words else None
         span_s = parse_span(words[1]) if len(words) == 2 else 900.0
         if record is None or not span_s or len(words) > 2:
             return t("Say {sign}snooze NAME 15m; {sign}status lists what is waiting.", sign=self._sign)
-        kept = await self._hub_api.by(self._speaker.caller(identity)).snooze(record.prompt_id, span_s)
-        return hub_says(kept.message)
+        return hub_says((await self._hub.snooze(record.prompt_id, span_s)).message)
 
-    def _all(self, rest: str, identity: str, token: Any) -> str:
+    def _all(self) -> str:
         """Answer only prompts of the list that this person has read here, by number or name: a session that asks
         something else by now is not answered. Without numbers, show the list."""
-        value, *words = rest.split() or [""]
+        value, *words = self._rest.split() or [""]
         if not words or len(words) > MOST_AT_ONCE:
             return self._list_all(value)
-        found = {word: self._meant(word) for word in words}
+        found = {word: self._in_list(word) for word in words}
         unknown = next((word for word, record in found.items() if record is None), "")
         records = {record.prompt_id: record for record in found.values() if record is not None}
         if unknown or len(records) != len(words):
@@ -348,11 +418,11 @@ class AnswerCommands:
             return t(said, word=unknown or words[-1], sign=self._sign)
         for record in records.values():
             fields = {"session_id": record.session_id, "nonce": record.nonce}
-            self._speaker.deliver(self._speaker.speak(identity, record.prompt_id, value, token, **fields))
+            self._speaker.deliver(self._speaker.speak(self._identity, record.prompt_id, value, self._token, **fields))
         shown = escape_controls(value, keep_lines=False)
         return t("Answering {count} with {value}, each for itself.", count=len(records), value=shown)
 
-    def _meant(self, word: str) -> PromptRecord | None:
+    def _in_list(self, word: str) -> PromptRecord | None:
         """The prompt of the last list with this number or name; the id of a prompt needs no list."""
         listed = pick(self._read, word, lambda one: one[1], lambda one: one[0])
         if len(listed) == 1:
@@ -364,7 +434,10 @@ class AnswerCommands:
         self._read[:] = [(one.prompt_id, self._name(one)) for one in waiting[:LISTED]]
         if not waiting:
             return t("Nothing waits that could be answered together.")
-        lines = [f"{place}. {self._name(one)}: “{_begin(one)}”" for place, one in enumerate(waiting[:LISTED], 1)]
+        lines = [
+            f"{place}. {self._name(one)}: “{cut_to(first_line(one.prompt), BEGINNING, len)}”"
+            for place, one in enumerate(waiting[:LISTED], 1)
+        ]
         numbers = " ".join(str(place) for place in range(1, len(lines) + 1))
         if len(waiting) > LISTED:
             lines.append(t("… and {count} more", count=len(waiting) - LISTED))
@@ -375,120 +448,82 @@ class AnswerCommands:
         session = self._hub_api.session(record.session_id)
         return session_name(session) if session else "?"
 
+    async def _grant(self) -> str:
+        wanted = parse_grant(self._rest)
+        if wanted is None:
+            return t("Say {sign}grant NAME 30m or {sign}grant NAME 5x; NAME is the session's.", sign=self._sign)
+        prompt_id, for_s, times, folder = wanted
+        preview = for_s is None and times is None
+        found = find_prompt(self._hub_api, prompt_id)
+        prompt_id = found.prompt_id if found is not None else prompt_id
+        made = await self._hub.grant(prompt_id, for_s=for_s, times=times, folder=folder, preview=preview)
+        return render_grant(made, self._sign)
 
-def _begin(record: PromptRecord) -> str:
-    return cut_to(first_line(record.prompt), BEGINNING, len)
+    # sessions
 
-
-# Chat commands for one session: screen, transcript, files, queued instructions, start and stop.
-
-ESC = b"\x1b"
-LISTED_TEXT = 200
-LISTED_FILES = 15
-LOOKED_BACK = 20  # number of prompts that are searched for the last instruction
-NO_ANSWER = "That session does not answer."
-
-
-class SessionCommands:
-    """`chosen` is the session that receives plain texts of a chat."""
-
-    NAMES: ClassVar[tuple[str, ...]] = (
-        "screen",
-        "picture",
-        "last",
-        "transcript",
-        "changes",
-        "get",
-        "queue",
-        "new",
-        "esc",
-        "resume",
-        "stop",
-    )
-
-    def __init__(self, hub_api: HubApi, sign: str, chosen: Callable[[str], str], speaker: Speaker) -> None:
-        self._hub_api, self._sign, self._chosen, self._speaker = hub_api, sign, chosen, speaker
-
-    async def run(self, chat: str, command: Command, identity: str) -> Spoken:
-        match command.name:
-            case "queue":
-                return Spoken(await self._queue(chat, command.rest, identity))
-            case "new":
-                return Spoken(await self._new(command.rest, identity))
-            case "stop":
-                return Spoken(await self._stop(command.rest, identity))
-            case "get":
-                return await self._get(chat, command.rest, identity)
-        session = self.meant(chat, command.rest)
-        if session is None and command.name in ("screen", "last", "transcript"):
-            session = self._ended(command.rest)
-        if session is None:
-            return Spoken(self._which(f"{command.name} NAME"))
-        if command.name == "esc":
-            return Spoken(await self._esc(session, identity))
-        if command.name == "resume":
-            resumed = await self._hub_api.by(self._speaker.caller(identity)).resume(session.session_id)
-            return Spoken(
-                hub_says(resumed.message)
-                if isinstance(resumed, Refused)
-                else t("{name} was resumed.", name=session_name(session))
-            )
-        if command.name == "changes":
-            return await self._changes(session, identity)
-        return await self._read(command.name, session)
-
-    def meant(self, chat: str, rest: str) -> SessionRecord | None:
+    def meant(self, rest: str) -> SessionRecord | None:
         """Return the session that these words name; without words, the chosen session or the only one."""
         sessions = self._hub_api.sessions()
-        wanted = rest or self._chosen(chat)
+        wanted = rest or self._commands.chosen(self._chat)
         if wanted or len(active(sessions)) != 1:
             return find_session(sessions, wanted)
         return active(sessions)[0]
 
-    def _ended(self, rest: str) -> SessionRecord | None:
+    async def _about(self, name: str) -> Spoken | str:
+        session = self.meant(self._rest)
+        if session is None and name in ("screen", "last", "transcript"):
+            session = self._ended()
+        if session is None:
+            return self._which(f"{name} NAME")
+        match name:
+            case "esc":
+                typed = await self._hub_api.type_keys(session.session_id, ESC, self._identity)
+                return t("Esc was pressed in {name}.", name=session_name(session)) if typed else t(NO_ANSWER)
+            case "resume":
+                resumed = await self._hub.resume(session.session_id)
+                told = t("{name} was resumed.", name=session_name(session))
+                return hub_says(resumed.message) if isinstance(resumed, Refused) else told
+            case "changes":
+                return await self._changes(session)
+        return await self._show(name, session)
+
+    def _ended(self) -> SessionRecord | None:
         """Return the latest ended session that these words name; without words, the latest, if none runs."""
-        wanted, found = rest.strip().lower(), self._hub_api.sessions(include_ended=True)
+        wanted, found = self._rest.strip().lower(), self._hub_api.sessions(include_ended=True)
         if not wanted and active(found):
             return None
         ended = [one for one in found if one not in active(found)]
         named = [one for one in ended if session_name(one).lower() == wanted or one.session_id.startswith(wanted)]
         return max(named, key=lambda one: one.started_at, default=None)
 
-    async def _read(self, what: str, session: SessionRecord) -> Spoken:
+    async def _show(self, what: str, session: SessionRecord) -> Spoken | str:
         title = f"{session_name(session)} · {tool_name(session)} {short_id(session.session_id)}"
         if session.ended_at:
             code = session.exit_code
             title += " · " + (t("ended") if code is None else t("ended with exit status {code}", code=code))
-        if what == "screen":
-            screen = await self._hub_api.screen(session.session_id)
-            text = "" if screen is None else str(screen.get("text") or "\n".join(screen.get("lines") or []))
-            return Spoken(t(NO_ANSWER)) if screen is None else Spoken(f"{title}:", text)
-        if what == "picture":
-            return await self._picture(session, title)
-        screen = await self._hub_api.screen(session.session_id, past=True)
+        words, picture = what in ("last", "transcript"), what == "picture"
+        screen = await self._hub_api.screen(session.session_id, styled=picture, past=words)
         if screen is None:
-            return Spoken(t(NO_ANSWER))
+            return t(NO_ANSWER)
+        if picture:
+            made = await make_picture(screen)
+            return made if isinstance(made, str) else Spoken(title, name="screen.png", file=made, picture=True)
+        if not words:
+            return Spoken(f"{title}:", str(screen.get("text") or "\n".join(screen.get("lines") or [])))
         about = t("the last answer") if what == "last" else t("since the last prompt")
-        pick = last_answer if what == "last" else since_instruction
-        rows = pick(rows_of(screen), self._given(session))
+        pick_rows = last_answer if what == "last" else since_instruction
+        rows = pick_rows(rows_of(screen), self._given(session))
         return Spoken(f"{title}, {about}:", "\n".join(rows), f"{what}.txt", split=True)
 
-    async def _changes(self, session: SessionRecord, identity: str) -> Spoken:
+    async def _changes(self, session: SessionRecord) -> Spoken | str:
         """The files in the message, the differences as text below it or as a file."""
-        found = await self._hub_api.by(self._speaker.caller(identity)).changes(session.session_id)
+        found = await self._hub.changes(session.session_id)
         if isinstance(found, Refused):
-            return Spoken(hub_says(found.message))
+            return hub_says(found.message)
         listed = "\n".join([f"{session_name(session)}: {count_changes(found)}", *list_changes(found)])
         cut = f"\n… ({t('cut here')})"
         diffs = "\n\n".join(f"{one.path}\n{one.diff}{cut if one.cut else ''}" for one in found.files if one.diff)
-        return Spoken(listed, diffs, "changes.diff", split=True) if diffs else Spoken(listed)
-
-    async def _picture(self, session: SessionRecord, title: str) -> Spoken:
-        screen = await self._hub_api.screen(session.session_id, styled=True)
-        if screen is None:
-            return Spoken(t(NO_ANSWER))
-        made = await make_picture(screen)
-        return Spoken(made) if isinstance(made, str) else Spoken(title, name="screen.png", file=made, picture=True)
+        return Spoken(listed, diffs, "changes.diff", split=True) if diffs else listed
 
     def _given(self, session: SessionRecord) -> list[str]:
         """The last instruction that went through the hub. A newer one can exist only if a person typed it at the
@@ -496,86 +531,76 @@ class SessionCommands:
         records = self._hub_api.history(limit=LOOKED_BACK, session_id=session.session_id)
         return [record.decided_value for record in records if record.prompt.idle and record.decided_value][:1]
 
-    async def _get(self, chat: str, rest: str, identity: str) -> Spoken:
+    def _named(self) -> tuple[SessionRecord | None, str]:
         """The first word can name the session; otherwise it is the chosen session or the only one."""
-        first, _, more = rest.partition(" ")
-        named = find_session(self._hub_api.sessions(), first) if more else None
-        session, path = (named, more) if named else (self.meant(chat, ""), rest)
+        first, _, more = self._rest.partition(" ")
+        named = find_session(self._hub_api.sessions(), first.rstrip(":")) if more else None
+        return (named, more) if named else (self.meant(""), self._rest)
+
+    async def _get(self) -> Spoken | str:
+        session, path = self._named()
+        path = path.strip()
         if session is None or not path:
             said = "Say {sign}get PATH, or {sign}get NAME PATH; {sign}sessions lists names."
-            return Spoken(t(said, sign=self._sign))
+            return t(said, sign=self._sign)
         try:
             name, content = await asyncio.to_thread(read_inside, self._hub_api.folder(session.session_id), path)
         except NotHanded as why:
-            return Spoken(str(why))
+            return str(why)
         self._hub_api.note(
-            "FILE_SENT", session_id=session.session_id, decided_by=identity, path=path.strip(), size=len(content)
+            "FILE_SENT", session_id=session.session_id, decided_by=self._identity, path=path, size=len(content)
         )
-        return Spoken(
-            f"{session_name(session)}: {escape_controls(path.strip(), keep_lines=False)}", name=name, file=content
-        )
+        return Spoken(f"{session_name(session)}: {escape_controls(path, keep_lines=False)}", name=name, file=content)
 
-    async def _queue(self, chat: str, rest: str, identity: str) -> str:
-        word, _, more = rest.partition(" ")
-        if not rest:
-            return await self._queued(identity)
-        if word.lower() == "off":
-            return await self._dequeue(more.strip(), identity)
-        named = find_session(self._hub_api.sessions(), word.rstrip(":")) if more else None
-        session, text = (named, more) if named else (self.meant(chat, ""), rest)
+    async def _queue(self) -> str:
+        word, _, more = self._rest.partition(" ")
+        if not self._rest or word.lower() == "off":
+            return await self._queued(more.strip() if self._rest else None)
+        session, text = self._named()
         if session is None:
             return self._which("queue NAME TEXT")
-        told = await self._hub_api.by(self._speaker.caller(identity)).enqueue(session.session_id, text.strip())
+        told = await self._hub.enqueue(session.session_id, text.strip())
         return f"{session_name(session)}: {hub_says(told.message)}"
 
-    async def _dequeue(self, wanted: str, identity: str) -> str:
-        hub = self._hub_api.by(self._speaker.caller(identity))
-        listed = await hub.queue()
+    async def _queued(self, off: str | None) -> str:
+        """List the instructions, or remove the one that these words name."""
+        listed = await self._hub.queue()
         queue = () if isinstance(listed, Refused) else listed.queue
-        found = pick(queue, wanted, lambda one: one.name, lambda one: one.queue_id)
-        if len(found) > 1:
-            return t(SEVERAL, count=len(found), command=f"{self._sign}queue")
-        return hub_says((await hub.dequeue(found[0].queue_id if found else wanted)).message)
-
-    async def _queued(self, identity: str) -> str:
-        found = await self._hub_api.by(self._speaker.caller(identity)).queue()
-        if isinstance(found, Refused):
-            return hub_says(found.message)
-        if not found.queue:
+        if off is not None:
+            found = pick(queue, off, lambda one: one.name, lambda one: one.queue_id)
+            if len(found) > 1:
+                return t(SEVERAL, count=len(found), command=f"{self._sign}queue")
+            return hub_says((await self._hub.dequeue(found[0].queue_id if found else off)).message)
+        if isinstance(listed, Refused):
+            return hub_says(listed.message)
+        if not queue:
             return t("Nothing is queued. Say {sign}queue TEXT, or {sign}queue NAME TEXT.", sign=self._sign)
-        lines = [
-            f"{number}. {one.name}: “{_brief(one.text)}” · {one.by_name}" for number, one in enumerate(found.queue, 1)
-        ]
+        lines = [f"{number}. {one.name}: “{_brief(one.text)}” · {one.by_name}" for number, one in enumerate(queue, 1)]
         return escape_controls("\n".join([*lines, t(TAKE_BACK, command=f"{self._sign}queue")]))
 
-    async def _new(self, said: str, identity: str) -> str:
-        hub = self._hub_api.by(self._speaker.caller(identity))
-        offered = await hub.launchers()
+    async def _new(self) -> str:
+        offered = await self._hub.launchers()
         if isinstance(offered, Refused):
             return hub_says(offered.message)
         known = [launcher.name for launcher in offered.launchers]
         if not known:
             return t("Nothing can be started from here: config.toml has no [[launchers]].")
-        name, _, instruction = (part.strip() for part in said.partition(":"))
+        name, _, instruction = (part.strip() for part in self._rest.partition(":"))
         if name not in known:
             said = "Say {sign}new NAME, or {sign}new NAME: INSTRUCTION, with one of: {names}"
             return t(said, sign=self._sign, names=", ".join(known))
-        started = await hub.launch(name, instruction=instruction)
+        started = await self._hub.launch(name, instruction=instruction)
         if isinstance(started, Refused):
             return t("It could not be started: {sentence}", sentence=hub_says(started.message))
         return f"{t('Started {name}.', name=name)} {hub_says(started.message)}".strip()
 
-    async def _esc(self, session: SessionRecord, identity: str) -> str:
-        typed = await self._hub_api.type_keys(session.session_id, ESC, identity)
-        return t("Esc was pressed in {name}.", name=session_name(session)) if typed else t(NO_ANSWER)
-
-    async def _stop(self, rest: str, identity: str) -> str:
+    async def _stop(self) -> str:
         """The session must be named, so that the wrong one is never stopped by a guess."""
-        session = find_session(self._hub_api.sessions(), rest)
+        session = find_session(self._hub_api.sessions(), self._rest)
         if session is None:
             return self._which("stop NAME")
-        self._hub_api.note("SESSION_STOPPED", session_id=session.session_id, decided_by=identity)
-        ended = await self._hub_api.by(self._speaker.caller(identity)).end(session.session_id)
+        self._hub_api.note("SESSION_STOPPED", session_id=session.session_id, decided_by=self._identity)
+        ended = await self._hub.end(session.session_id)
         told = t("{name} was told to end.", name=session_name(session))
         return hub_says(ended.message) if isinstance(ended, Refused) else told
 
@@ -583,123 +608,51 @@ class SessionCommands:
         said = "Which session? Say {sign}{command}; {sign}sessions lists them."
         return t(said, sign=self._sign, command=command)
 
+    # the chat itself
 
-def _brief(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= LISTED_TEXT else f"{line[: LISTED_TEXT - 1]}…"
-
-
-# Runs the commands of a chat: it asks the hub and returns the answer. The channel renders it.
-
-
-class HubCommands:
-    """`channel` prefixes the stored notes, `sign` starts a command, `mute_effect` describes what muting does."""
-
-    def __init__(
-        self, hub_api: HubApi, clock: Clock, channel: str, sign: str, mute_effect: str, speaker: Speaker
-    ) -> None:
-        self._hub_api, self._clock = hub_api, clock
-        self._channel, self._sign, self._mute_effect = channel, sign, mute_effect
-        self._speaker = speaker
-        self._listed: dict[tuple[str, str], Listed] = {}
-
-    async def run(self, chat: str, command: Command, identity: str, token: Any = None) -> Spoken:
-        """`token` tells where the command was sent, so that a reply made from it can be answered there."""
-        hub_api = self._hub_api.seen_by(identity, self._speaker.is_alone(chat, identity))
-        if command.name in AnswerCommands.NAMES:
-            listed = self._listed.setdefault((chat, identity), [])
-            answers = AnswerCommands(hub_api, self._sign, self._speaker, listed)
-            return Spoken(await answers.run(command, identity, token))
-        if command.name in SessionCommands.NAMES:
-            return await self._about_session(hub_api).run(chat, command, identity)
-        sessions, prompts = hub_api.sessions(), hub_api.open_prompts()
-        match command.name:
-            case "sessions":
-                return Spoken(render_sessions(sessions, prompts, self.chosen(chat)))
-            case "switch":
-                return Spoken(self._switch(chat, command.rest, sessions))
-            case "status":
-                return Spoken(render_status(prompts, sessions))
-            case "grant":
-                return Spoken(await self._grant(hub_api, command.rest, identity))
-            case "mute":
-                return Spoken(self._mute(chat, command.rest))
-            case "away":
-                return Spoken(await self._away(hub_api, command.rest, identity))
-            case "here":
-                await hub_api.by(self._speaker.caller(identity)).here()
-                return Spoken(t("Good. A person who types in a session gets a moment before you are asked here."))
-            case "language":
-                return Spoken(self._language(chat, command.rest))
-            case "help" | "start":
-                return Spoken(render_help(self._sign))
-            case _:
-                unknown = t("I do not know {command}.", command=f"{self._sign}{command.name}")
-                return Spoken(f"{unknown}\n{render_help(self._sign)}")
-
-    def meant(self, chat: str, identity: str) -> SessionRecord | None:
-        """Return the session that a message without a name is about."""
-        hub_api = self._hub_api.seen_by(identity, self._speaker.is_alone(chat, identity))
-        return self._about_session(hub_api).meant(chat, "")
-
-    def _about_session(self, hub_api: HubApi) -> SessionCommands:
-        return SessionCommands(hub_api, self._sign, self.chosen, self._speaker)
-
-    def chosen(self, chat: str) -> str:
-        """Return the session that receives plain texts of this chat, or ""."""
-        return self._hub_api.recall(f"{self._channel}.switch.{chat}")
-
-    def is_muted(self, chat: str) -> bool:
-        return self._clock.wall() < float(self._hub_api.recall(f"{self._channel}.mute.{chat}", "0"))
-
-    def _switch(self, chat: str, rest: str, sessions: list[SessionRecord]) -> str:
-        key = f"{self._channel}.switch.{chat}"
-        if rest.lower() == "off":
+    def _switch(self) -> str:
+        key = f"{self._commands.channel}.switch.{self._chat}"
+        if self._rest.lower() == "off":
             self._hub_api.remember(key, "")
             return t("Plain texts go to no particular session any more.")
-        session = find_session(sessions, rest)
+        session = find_session(self._hub_api.sessions(), self._rest)
         if session is None:
             return t("There is no such session. {sign}sessions lists them.", sign=self._sign)
         self._hub_api.remember(key, session.session_id)
         return t("Plain texts now go to {name} ({tool}).", name=session_name(session), tool=tool_name(session))
 
-    async def _grant(self, hub_api: HubApi, rest: str, identity: str) -> str:
-        wanted = parse_grant(rest)
-        if wanted is None:
-            return t("Say {sign}grant NAME 30m or {sign}grant NAME 5x; NAME is the session's.", sign=self._sign)
-        prompt_id, for_s, times, folder = wanted
-        preview = for_s is None and times is None
-        hub = hub_api.by(self._speaker.caller(identity))
-        found = find_prompt(hub_api, prompt_id)
-        prompt_id = found.prompt_id if found is not None else prompt_id
-        made = await hub.grant(prompt_id, for_s=for_s, times=times, folder=folder, preview=preview)
-        return render_grant(made, self._sign)
-
-    def _mute(self, chat: str, rest: str) -> str:
-        span_s = parse_span(rest)
+    def _mute(self) -> str:
+        span_s = parse_span(self._rest)
         if span_s is None:
             return t("Say {sign}mute 30m, {sign}mute 2h or {sign}mute off.", sign=self._sign)
-        self._hub_api.remember(f"{self._channel}.mute.{chat}", str(self._clock.wall() + span_s))
-        told = t("Muted for {span}: {effect}", span=render_left(span_s), effect=t(self._mute_effect))
+        until = self._commands.clock.wall() + span_s
+        self._hub_api.remember(f"{self._commands.channel}.mute.{self._chat}", str(until))
+        told = t("Muted for {span}: {effect}", span=render_left(span_s), effect=t(self._commands.mute_effect))
         return told if span_s else t("No longer muted.")
 
-    def _language(self, chat: str, rest: str) -> str:
+    def _language(self) -> str:
+        rest = self._rest
         tag = known_language(rest) or next((tag for tag, name in LANGUAGES.items() if name.lower() == rest.lower()), "")
         if not tag:
             offered = ", ".join(f"{tag} ({name})" for tag, name in LANGUAGES.items())
             return t("Say {sign}language de, with one of: {names}", sign=self._sign, names=offered)
-        self._hub_api.remember(language_key(self._channel, chat), tag)
+        self._hub_api.remember(language_key(self._commands.channel, self._chat), tag)
         with reading(Reader(tag)):
             return t("I write English here from now on.")
 
-    async def _away(self, hub_api: HubApi, rest: str, identity: str) -> str:
-        span_s = parse_span(rest) if rest else None
-        if span_s is None and rest:
+    async def _away(self) -> str:
+        span_s = parse_span(self._rest) if self._rest else None
+        if span_s is None and self._rest:
             return t("Say {sign}away, {sign}away 2h or {sign}here.", sign=self._sign)
         if span_s == 0:
-            await hub_api.by(self._speaker.caller(identity)).here()
+            await self._hub.here()
             return t("No longer away.")
-        await hub_api.by(self._speaker.caller(identity)).away(span_s)
+        await self._hub.away(span_s)
         if span_s:
             return t("Away for {span}: everything is asked here at once.", span=render_left(span_s))
         return t("Away until {sign}here: everything is asked here at once.", sign=self._sign)
+
+
+def _brief(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= LISTED_TEXT else f"{line[: LISTED_TEXT - 1]}…"

@@ -5,6 +5,8 @@ The steps are: check the token, identify the person, send a test prompt.
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -48,6 +50,33 @@ class Introduction(Protocol):
         """Return the settings for the channel's table, without the tokens."""
 
     async def close(self) -> None: ...
+
+
+class HeardIntroduction:
+    """For a service that tells an app what people write: it listens from the first wait on."""
+
+    def __init__(self, listen: Callable[[], Awaitable[None]], close: Callable[[], Awaitable[None]]) -> None:
+        self._listen, self._close = listen, close
+        self._heard: asyncio.Queue[tuple[str, dict[str, Any]]] = asyncio.Queue()
+        self._listening: asyncio.Future[None] | None = None
+
+    async def _await(self, wanted: Callable[[str, dict[str, Any]], bool], patience_s: float) -> dict[str, Any] | None:
+        """Return the first matching update; ignore the others."""
+        self._listening = self._listening or asyncio.ensure_future(self._listen())
+        try:
+            async with asyncio.timeout(patience_s):
+                while True:
+                    kind, update = await self._heard.get()
+                    if wanted(kind, update):
+                        return update
+        except TimeoutError:
+            return None
+
+    async def close(self) -> None:
+        if self._listening is not None:
+            self._listening.cancel()
+            await asyncio.gather(self._listening, return_exceptions=True)
+        await self._close()
 
 
 def how_to_start(channel: str) -> str:

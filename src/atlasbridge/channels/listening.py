@@ -28,6 +28,7 @@ from atlasbridge.core.ports import HubApi
 from atlasbridge.core.prompt.gate import fate
 from atlasbridge.core.prompt.model import OPEN, PromptRecord
 from atlasbridge.core.session.model import SessionRecord, SessionState
+from atlasbridge.core.values import frozen
 
 if TYPE_CHECKING:
     from atlasbridge.channels.commands import Speaker
@@ -129,11 +130,12 @@ NOT_OPEN = "That prompt is no longer open."
 WHICH = "Which one do you mean? Tap it, or reply to its message."
 RESTARTED = "AtlasBridge restarted while this came in. Which one do you mean? Tap it, or reply to its message."
 GONE = "I no longer have those words. Send them again, as a reply to the question itself."
+NO_MARKS = "{title} did not say what is marked. Reply with the numbers instead."
 KEPT_TEXTS = 200
 MOST_OFFERED = 20
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Doubt:
     """Why the prompt is unclear, and which prompts to offer."""
 

@@ -1,4 +1,5 @@
-"""Sends messages to chats: questions first, in order per chat, within the service's rate limit, with retries.
+"""Sends messages to chats: questions first, in order per chat, within the service's rate limit, with retries. And the
+connection on which a chat's updates come.
 
 Only the newest edit of a message is sent. The wire does the transport.
 """
@@ -8,15 +9,19 @@ from __future__ import annotations
 import asyncio
 import heapq
 import itertools
+import logging
+from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 from atlasbridge.channels.base import TaskSet
 from atlasbridge.core.clock import Clock
 from atlasbridge.core.errors import ChannelError
+
+log = logging.getLogger(__name__)
 
 # The queue of one chat: one message at a time, questions before edits, edits before notices.
 
@@ -115,11 +120,13 @@ class Posted(NamedTuple):
 
 class Refused(ChannelError):
     """The service refused the request. `flood_s`: retry after that many seconds; `gone`: the chat does not exist any
-    more."""
+    more; `state`: what the connection is after it."""
 
-    def __init__(self, message: str, *, flood_s: float | None = None, gone: bool = False) -> None:
+    def __init__(
+        self, message: str, *, flood_s: float | None = None, gone: bool = False, state: str = "failing"
+    ) -> None:
         super().__init__(message)
-        self.flood_s, self.gone = flood_s, gone
+        self.flood_s, self.gone, self.state = flood_s, gone, state
 
 
 class Unreachable(ChannelError):
@@ -137,6 +144,43 @@ class Wire(Protocol):
 
 class ClosingWire(Wire, Protocol):
     async def close(self) -> None: ...
+
+
+class Connection(ABC):
+    """Receives what a service tells: it connects again after an error, and says when its state changes."""
+
+    title: ClassVar[str]
+
+    def __init__(self, backoff_first_s: float, changed: Callable[[str, str], Awaitable[None]] | None = None) -> None:
+        self._backoff, self._changed = Backoff(backoff_first_s), changed
+        self.state, self.detail, self.bot = "starting", "", ""
+
+    @abstractmethod
+    async def _live(self) -> None:
+        """Serve one connection until it is lost."""
+
+    async def run(self) -> None:
+        while True:
+            try:
+                await self._live()
+                await self._move("unreachable", "the connection was lost")
+            except Refused as fault:
+                await self._move(fault.state, str(fault))
+            except ChannelError as fault:
+                await self._move("unreachable", str(fault))
+            except Exception as fault:  # the channel boundary: report the error and retry
+                log.exception("the connection to %s failed", self.title)
+                await self._move("failing", type(fault).__name__)
+            await asyncio.sleep(self._backoff.next_wait())
+
+    async def _move(self, state: str, detail: str = "") -> None:
+        before, self.state, self.detail = self.state, state, detail
+        if state == "ok":
+            self._backoff.reset()
+        if state != before:
+            log.log(logging.INFO if state == "ok" else logging.WARNING, "%s is %s %s", self.title, state, detail)
+            if self._changed is not None:
+                await self._changed(state, detail)
 
 
 class Outbox:

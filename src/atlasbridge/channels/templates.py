@@ -146,11 +146,6 @@ def render_kind(prompt: Prompt, session: SessionRecord) -> str:
     return t(KIND_NAMES[prompt.type])
 
 
-def render_question(prompt: Prompt) -> str:
-    """The excerpt with control characters escaped; never empty."""
-    return escape_controls(prompt.excerpt).strip() or t("(the screen shows no text)")
-
-
 def listed_choices(prompt: Prompt, choices: Sequence[Choice], room: int) -> list[str]:
     """List the choices whose label does not fit on its button; of several that can be marked, all."""
     full = [numbered(choice) for choice in choices]

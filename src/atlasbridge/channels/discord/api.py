@@ -10,16 +10,16 @@ import json
 import logging
 import random
 import secrets
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Any
 
 import aiohttp
 import httpx
 
-from atlasbridge.channels.introductions import CONNECTED, DO_YOU_SEE, IT_WORKS, NOT_TAPPED, Person
+from atlasbridge.channels.introductions import CONNECTED, DO_YOU_SEE, IT_WORKS, NOT_TAPPED, HeardIntroduction, Person
 from atlasbridge.channels.language import t
-from atlasbridge.channels.outbox import Backoff, Params, Place, Posted, Refused, Unreachable
+from atlasbridge.channels.outbox import Connection, Params, Place, Posted, Refused, Unreachable
 from atlasbridge.channels.settings import DISCORD_API
 from atlasbridge.core.clock import Clock, SystemClock
 from atlasbridge.core.errors import ChannelError
@@ -33,6 +33,7 @@ DISPATCH, HEARTBEAT, IDENTIFY, RESUME, RECONNECT, INVALID, ACK = 0, 1, 2, 6, 7, 
 FATAL = {4004: "Discord does not know this token", 4013: "invalid intents", 4014: "an intent is not allowed"}
 START_AGAIN = {4007, 4009}  # the session is over
 CONNECT_S = 15.0
+Event = dict[str, Any]
 
 
 class DiscordApi:
@@ -102,39 +103,37 @@ def _judge(status: int, found: dict[str, Any]) -> Refused | Unreachable:
         return Refused("Discord: too many requests", flood_s=float(found.get("retry_after") or 1.0))
     if status >= 500:
         return Unreachable(f"Discord has a fault of its own ({status})")
-    return Refused(f"Discord refused: {message} ({status}/{code})", gone=code in GONE)
+    return Refused(
+        f"Discord refused: {message} ({status}/{code})",
+        gone=code in GONE,
+        state="unauthorized" if status == 401 else "failing",
+    )
 
 
-class Listener(Protocol):
-    async def take(self, kind: str, event: dict[str, Any]) -> None: ...
-    def state_changed(self, state: str) -> None: ...
+class Gateway(Connection):
+    title = "Discord"
 
-
-class Gateway:
-    def __init__(self, api: DiscordApi, token: str, listener: Listener, backoff_first_s: float) -> None:
-        self._api, self._token, self._listener = api, token, listener
-        self._backoff = Backoff(backoff_first_s)
+    def __init__(
+        self,
+        api: DiscordApi,
+        token: str,
+        take: Callable[[str, Event], Awaitable[None]],
+        backoff_first_s: float,
+        changed: Callable[[str, str], Awaitable[None]] | None = None,
+    ) -> None:
+        super().__init__(backoff_first_s, changed)
+        self._api, self._token, self._take = api, token, take
         self._session_id, self._resume_url, self._last = "", "", None
         self._acked = True
-        self.state, self.detail = "starting", ""
-        self.me: dict[str, Any] = {}
         self.application_id = ""
 
-    async def run(self) -> None:
-        while True:
-            try:
-                await self._live()
-                self._move("unreachable", "the connection was lost")
-            except ChannelError as fault:
-                self._move("unreachable", str(fault))
-            except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as fault:
-                self._move("unreachable", type(fault).__name__)
-            except Exception as fault:  # the channel boundary: report the error and retry
-                log.exception("the Discord connection failed")
-                self._move("failing", type(fault).__name__)
-            await asyncio.sleep(self._backoff.next_wait())
-
     async def _live(self) -> None:
+        try:
+            await self._connect()
+        except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as fault:
+            raise Unreachable(type(fault).__name__) from None
+
+    async def _connect(self) -> None:
         """One connection, until it is lost."""
         url = self._resume_url or str((await self._api.call("GET", "/gateway/bot"))["url"])
         patience = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_S)
@@ -198,12 +197,11 @@ class Gateway:
     async def _dispatch(self, kind: str, event: dict[str, Any]) -> None:
         if kind == "READY":
             self._session_id, self._resume_url = str(event["session_id"]), str(event["resume_gateway_url"])
-            self.me, self.application_id = event["user"], str(event["application"]["id"])
+            self.bot, self.application_id = str(event["user"].get("username", "")), str(event["application"]["id"])
         if kind in ("READY", "RESUMED"):
-            self._backoff.reset()
-            self._move("ok", "")
+            await self._move("ok")
         elif kind in ("INTERACTION_CREATE", "MESSAGE_CREATE", "MESSAGE_UPDATE"):
-            await self._listener.take(kind, event)
+            await self._take(kind, event)
 
     def _closed(self, code: int) -> None:
         if code in START_AGAIN or code in FATAL:
@@ -214,26 +212,17 @@ class Gateway:
     def _forget(self) -> None:
         self._session_id, self._resume_url, self._last = "", "", None
 
-    def _move(self, state: str, detail: str) -> None:
-        if state != self.state:
-            log.log(logging.INFO if state == "ok" else logging.WARNING, "Discord is %s %s", state, detail)
-            self._listener.state_changed(state)
-        self.state, self.detail = state, detail
-
 
 # The Discord part of `atlasbridge setup`: checks the bot and identifies the person before a channel is configured.
 
 REQUEST_TIMEOUT_S = 10.0
-Event = dict[str, Any]
 
 
-class DiscordIntroduction:
+class DiscordIntroduction(HeardIntroduction):
     def __init__(self, tokens: dict[str, str], api_url: str = "") -> None:
         self._api_url = (api_url or DISCORD_API).rstrip("/")
         self._api = DiscordApi(tokens["bot_token"], self._api_url, REQUEST_TIMEOUT_S, SystemClock())
-        self._gateway = Gateway(self._api, tokens["bot_token"], self, 1.0)
-        self._heard: asyncio.Queue[tuple[str, Event]] = asyncio.Queue()
-        self._listening: asyncio.Task[None] | None = None
+        super().__init__(Gateway(self._api, tokens["bot_token"], self._take, 1.0).run, self._api.close)
 
     async def check(self) -> str:
         try:
@@ -273,27 +262,5 @@ class DiscordIntroduction:
         custom = {} if self._api_url == DISCORD_API else {"api_url": self._api_url}
         return {"allowed_users": person_ids, **custom}
 
-    async def close(self) -> None:
-        if self._listening is not None:
-            self._listening.cancel()
-            await asyncio.gather(self._listening, return_exceptions=True)
-        await self._api.close()
-
-    async def _await(self, wanted: Callable[[str, Event], bool], patience_s: float) -> Event | None:
-        self._listening = self._listening or asyncio.ensure_future(self._gateway.run())
-        try:
-            async with asyncio.timeout(patience_s):
-                while True:
-                    kind, event = await self._heard.get()
-                    if wanted(kind, event):
-                        return event
-        except TimeoutError:
-            return None
-
-    # called by the gateway
-
-    async def take(self, kind: str, event: Event) -> None:
+    async def _take(self, kind: str, event: Event) -> None:
         self._heard.put_nowait((kind, event))
-
-    def state_changed(self, state: str) -> None:
-        """Not needed: each wait has its own timeout."""

@@ -8,6 +8,7 @@ import json
 import logging
 import re
 import secrets
+from collections.abc import Awaitable, Callable
 from typing import Any, Protocol
 from urllib.parse import urlsplit
 
@@ -19,9 +20,9 @@ from slack_sdk.socket_mode.request import SocketModeRequest
 from slack_sdk.socket_mode.response import SocketModeResponse
 from slack_sdk.web.async_client import AsyncWebClient
 
-from atlasbridge.channels.introductions import CONNECTED, DO_YOU_SEE, IT_WORKS, NOT_TAPPED, Person
+from atlasbridge.channels.introductions import CONNECTED, DO_YOU_SEE, IT_WORKS, NOT_TAPPED, HeardIntroduction, Person
 from atlasbridge.channels.language import t
-from atlasbridge.channels.outbox import Backoff, Params, Place, Posted, Refused, Unreachable
+from atlasbridge.channels.outbox import Connection, Params, Place, Posted, Refused, Unreachable
 from atlasbridge.channels.settings import SLACK_API, SlackSettings
 from atlasbridge.channels.slack.blocks import plain_text
 from atlasbridge.core.errors import ChannelError
@@ -60,12 +61,9 @@ sdk_log.addFilter(HideTokens())
 
 class SlackRefused(Refused):
     def __init__(self, method: str, error: str, flood_s: float | None = None) -> None:
-        super().__init__(f"Slack refused {method}: {error}", flood_s=flood_s, gone=error in GONE)
+        state = "unauthorized" if error in BAD_TOKEN else "failing"
+        super().__init__(f"Slack refused {method}: {error}", flood_s=flood_s, gone=error in GONE, state=state)
         self.error = error
-
-    @property
-    def bad_token(self) -> bool:
-        return self.error in BAD_TOKEN
 
 
 class SlackApi:
@@ -202,12 +200,11 @@ HINT = "the app needs Socket Mode, a bot token (xoxb-) and an app-level token (x
 NOBODY = ["UNOBODY"]  # a placeholder, because the settings require a list
 
 
-class SlackIntroduction:
+class SlackIntroduction(HeardIntroduction):
     def __init__(self, tokens: dict[str, str], api_url: str = "") -> None:
         self._tokens, self._api_url = tokens, api_url or SLACK_API
         self._api = SlackApi(tokens["bot_token"], self._api_url, REQUEST_TIMEOUT_S)
-        self._heard: asyncio.Queue[tuple[str, dict[str, Any]]] = asyncio.Queue()
-        self._listening: asyncio.Task[None] | None = None
+        super().__init__(self._run_link, self._api.close)
         self.team_id = ""
 
     async def check(self) -> str:
@@ -223,15 +220,15 @@ class SlackIntroduction:
         return f"{me.get('user', '?')} in {me.get('team', self.team_id)}"
 
     async def find_person(self, word: str, patience_s: float) -> Person | None:
-        def match(kind: str, payload: dict[str, Any]) -> str:
+        def is_word(kind: str, payload: dict[str, Any]) -> bool:
             event = payload.get("event") or {}
-            own = payload.get("team_id") == self.team_id and not event.get("bot_id")
-            said = plain_text(str(event.get("text") or "")).strip().lower()
-            return str(event.get("user") or "") if own and said == word.lower() else ""
+            own = payload.get("team_id") == self.team_id and event.get("user") and not event.get("bot_id")
+            return bool(own) and plain_text(str(event.get("text") or "")).strip().lower() == word.lower()
 
-        user_id = await self._await(match, patience_s)
-        if not user_id:
+        found = await self._await(is_word, patience_s)
+        if found is None:
             return None
+        user_id = str(found["event"]["user"])
         user = (await self._api.call("users.info", {"user": user_id})).get("user") or {}
         return Person(user_id, str(user.get("real_name") or user.get("name") or ""))
 
@@ -245,54 +242,33 @@ class SlackIntroduction:
         asked = {"text": text, "blocks": [section, {"type": "actions", "elements": [button]}]}
         ts = (await self._api.post(room, asked)).message
 
-        def match(kind: str, payload: dict[str, Any]) -> str:
+        def is_press(kind: str, payload: dict[str, Any]) -> bool:
             clicked = (payload.get("actions") or [{}])[0]
-            user_id = str((payload.get("user") or {}).get("id"))
-            return user_id if clicked.get("value") == secret and user_id == person_id else ""
+            return clicked.get("value") == secret and (payload.get("user") or {}).get("id") == person_id
 
-        found = await self._await(match, patience_s)
+        found = await self._await(is_press, patience_s)
         done = t(CONNECTED) if found else t(NOT_TAPPED)
         section = {"type": "section", "text": {"type": "plain_text", "text": done}}
         await self._api.edit((room, ts), {"text": done, "blocks": [section]})
-        return bool(found)
+        return found is not None
 
     def settings(self, person_ids: list[str]) -> dict[str, Any]:
         custom = {} if self._api_url == SLACK_API else {"api_url": self._api_url}
         return {"team_id": self.team_id, "allowed_users": person_ids, **custom}
 
-    async def close(self) -> None:
-        if self._listening is not None:
-            self._listening.cancel()
-            await asyncio.gather(self._listening, return_exceptions=True)
-        await self._api.close()
-
-    async def _await(self, match: Any, patience_s: float) -> str:
-        self._listen()
-        try:
-            async with asyncio.timeout(patience_s):
-                while True:
-                    if found := match(*await self._heard.get()):
-                        return str(found)
-        except TimeoutError:
-            return ""
-
-    def _listen(self) -> None:
-        if self._listening is None:
-            settings = SlackSettings.model_validate(
-                {**self._tokens, "team_id": self.team_id, "allowed_users": NOBODY, "api_url": self._api_url}
-            )
-            self._listening = asyncio.get_running_loop().create_task(Link(settings, self._api, self).run())
+    async def _run_link(self) -> None:
+        settings = SlackSettings.model_validate(
+            {**self._tokens, "team_id": self.team_id, "allowed_users": NOBODY, "api_url": self._api_url}
+        )
+        await Link(settings, self._api, self).run()
 
     # called by the link
 
-    async def admit(self, kind: str, payload: dict[str, Any]) -> bool:
-        return True
+    async def admit(self, kind: str, payload: dict[str, Any]) -> str:
+        return "new"
 
-    async def take(self, kind: str, payload: dict[str, Any]) -> None:
+    async def take(self, kind: str, payload: dict[str, Any], news: str) -> None:
         self._heard.put_nowait((kind, payload))
-
-    def state_changed(self, state: str) -> None:
-        """Not needed: each wait has its own timeout."""
 
 
 # The manifest of the Slack app for Slack's "from a manifest" page. `docs/slack-manifest.json` is a copy.
@@ -356,43 +332,35 @@ GRACE_LOOKS = 4  # the SDK could be switching to a new socket by itself
 
 
 class Listener(Protocol):
-    async def admit(self, kind: str, payload: dict[str, Any]) -> bool:
-        """Store the update in the inbox; the link acknowledges it when this returns. False if it is a copy."""
+    async def admit(self, kind: str, payload: dict[str, Any]) -> str:
+        """Store the update in the inbox; the link acknowledges it when this returns. "copy" if it is one."""
 
-    async def take(self, kind: str, payload: dict[str, Any]) -> None: ...
-    def state_changed(self, state: str) -> None: ...
+    async def take(self, kind: str, payload: dict[str, Any], news: str) -> None:
+        """Process it. `news` is what `admit` has returned."""
 
 
-class Link:
-    def __init__(self, settings: SlackSettings, api: SlackApi, listener: Listener) -> None:
+class Link(Connection):
+    title = "Slack"
+
+    def __init__(
+        self,
+        settings: SlackSettings,
+        api: SlackApi,
+        listener: Listener,
+        changed: Callable[[str, str], Awaitable[None]] | None = None,
+    ) -> None:
+        super().__init__(settings.backoff_first_s, changed)
         self._settings, self._api, self._listener = settings, api, listener
-        self._backoff = Backoff(settings.backoff_first_s)
-        self.state, self.detail = "starting", ""
-        self.bot_user = ""
-
-    async def run(self) -> None:
-        while True:
-            try:
-                await self._check_workspace()
-                await self._live()
-                self._move("unreachable", "the connection was lost")
-            except SlackRefused as fault:
-                self._move("unauthorized" if fault.bad_token else "failing", str(fault))
-            except ChannelError as fault:
-                self._move("unreachable", str(fault))
-            except Exception as fault:  # the channel boundary: report the error and retry
-                log.exception("the Slack connection failed")
-                self._move("failing", type(fault).__name__)
-            await asyncio.sleep(self._backoff.next_wait())
 
     async def _check_workspace(self) -> None:
         me = await self._api.call("auth.test")
         if me.get("team_id") != self._settings.team_id:
             raise ChannelError("the bot token belongs to another workspace than team_id says")
-        self.bot_user = str(me.get("user_id", ""))
+        self.bot = str(me.get("user_id", ""))
 
     async def _live(self) -> None:
         """One client, until its connection is lost."""
+        await self._check_workspace()
         own = self._settings
         token = own.app_token.get_secret_value()
         client = SocketModeClient(
@@ -407,8 +375,7 @@ class Link:
             async with asyncio.timeout(CONNECT_TIMEOUT_S):
                 client.wss_uri = await self._new_address()
                 await client.connect()
-            self._move("ok", "")
-            self._backoff.reset()
+            await self._move("ok")
             await self._watch(client)
         except TimeoutError:
             raise ChannelError("Slack did not answer in time") from None
@@ -432,19 +399,13 @@ class Link:
 
     async def _hear(self, client: AsyncBaseSocketModeClient, request: SocketModeRequest) -> None:
         """Store, acknowledge, then process: an error of ours must not make Slack send it again."""
-        fresh = await self._listener.admit(request.type, request.payload)
+        news = await self._listener.admit(request.type, request.payload)
         try:
             await client.send_socket_mode_response(SocketModeResponse(request.envelope_id))
         except (ConnectionError, aiohttp.ClientError) as fault:  # Slack sends it again, and we recognise the copy
             log.info("an event could not be acknowledged (%s)", type(fault).__name__)
-        if fresh:
-            await self._listener.take(request.type, request.payload)
-
-    def _move(self, state: str, detail: str) -> None:
-        if state != self.state:
-            log.log(logging.INFO if state == "ok" else logging.WARNING, "Slack is %s %s", state, detail)
-        self.state, self.detail = state, detail
-        self._listener.state_changed(state)
+        if news != "copy":
+            await self._listener.take(request.type, request.payload, news)
 
 
 async def _close(client: SocketModeClient) -> None:

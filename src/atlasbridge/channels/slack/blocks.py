@@ -1,4 +1,4 @@
-"""Renders prompts and notices as Block Kit messages. Pure.
+"""Renders cards as Block Kit messages, and reads what a person typed or pressed in Slack. Pure.
 
 Text of a tool appears only in plain or preformatted elements, where Slack interprets no markup. Every message stays
 within the limits: the tool's text gets the space that our own text leaves.
@@ -7,57 +7,25 @@ within the limits: the tool's text gets the space that our own text leaves.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from atlasbridge.channels import card as cards
 from atlasbridge.channels import templates
+from atlasbridge.channels.callback import Verb, encode_verb
+from atlasbridge.channels.card import Card, Press, grouped
 from atlasbridge.channels.commands import COMMANDS, Command
-from atlasbridge.channels.excerpt import (
-    LAST_OUTPUT,
-    count_missing,
-    cut_to,
-    fit_quotes,
-    quotes_of,
-    render_effects,
-    warn_incomplete,
-)
+from atlasbridge.channels.excerpt import cut_to, fit_quotes, quotes_of
 from atlasbridge.channels.language import t
-from atlasbridge.channels.receipts import Outcome
-from atlasbridge.channels.templates import Button, Role, needs_words, pickable, picked_value, takes_words
+from atlasbridge.channels.outbox import Params
+from atlasbridge.channels.templates import Role, needs_words, takes_words
 from atlasbridge.core.escape import escape_controls
-from atlasbridge.core.ids import short_id
-from atlasbridge.core.prompt.model import Prompt, PromptRecord
+from atlasbridge.core.prompt.model import Choice, Prompt, PromptRecord
 from atlasbridge.core.session.model import SessionRecord
 
-# The values of Slack buttons, and the parsing of a person's text in Slack. Pure.
-
-ANSWER, SHOW, WRITE, PICK, THIS, AGAIN, GRANT, LATER = "ans", "shw", "wrt", "pck", "ths", "agn", "grt", "ltr"
-VERBS = (ANSWER, SHOW, WRITE, PICK, THIS, AGAIN, GRANT, LATER)
-VALUE_LIMIT = 1800  # Slack's limit is 2000 characters
 SIGN = "!"  # before a command in a message, because Slack reserves the slash
+PICK = "pck"  # the block and the element with the marks
 _ENTITY = re.compile(r"<([^<>|]*)(?:\|([^<>]*))?>")
-
-
-@dataclass(frozen=True, slots=True)
-class Action:
-    verb: str
-    prompt_id: str
-    session_id: str
-    nonce: str
-    value: str
-
-
-def encode_action(record: PromptRecord, value: str, verb: str = ANSWER) -> str:
-    """Return `verb:prompt:session:nonce:value` in full. A value that is too long is sent as its position, `@3`."""
-    if value.startswith("@") or len(value) > VALUE_LIMIT:
-        value = f"@{[choice.value for choice in record.prompt.choices].index(value) + 1}"
-    return f"{verb}:{record.prompt_id}:{record.session_id}:{record.nonce}:{value}"
-
-
-def encode_place(record: PromptRecord, place: int) -> str:
-    """Encode a choice by its position, because an option of a menu has at most 150 characters."""
-    return f"{ANSWER}:{record.prompt_id}:{record.session_id}:{record.nonce}:@{place + 1}"
 
 
 def clicked_value(element: Mapping[str, Any]) -> object:
@@ -67,29 +35,12 @@ def clicked_value(element: Mapping[str, Any]) -> object:
     return element.get("value")
 
 
-def parse_action(data: object) -> Action | None:
-    """Return None for any value that we did not write: parsing fails closed."""
-    parts = data.split(":", 4) if isinstance(data, str) else []
-    if len(parts) != 5 or parts[0] not in VERBS or not all(parts[1:4]):
-        return None
-    return Action(*parts)
-
-
-def full_value(action: Action, record: PromptRecord) -> str:
-    if not (action.value.startswith("@") and action.value[1:].isdecimal()):
-        return action.value
-    place = int(action.value[1:])
-    return record.prompt.choices[place - 1].value if 1 <= place <= len(record.prompt.choices) else ""
-
-
-def parse_picked(payload: Mapping[str, Any], record: PromptRecord) -> str | None:
-    """Return the choices that were marked when the button was pressed; None if the payload does not contain them."""
+def parse_picked(payload: Mapping[str, Any]) -> list[str] | None:
+    """Return what was marked when the button was pressed; None if the payload does not contain it."""
     marked = (((payload.get("state") or {}).get("values") or {}).get(PICK) or {}).get(PICK)
     if not isinstance(marked, dict):
         return None
-    known = {str(place): place for place, _ in pickable(record.prompt)}
-    values = [str(option.get("value")) for option in marked.get("selected_options") or []]
-    return picked_value(record.prompt, sorted(known[value] for value in values)) if set(values) <= set(known) else None
+    return [str(option.get("value")) for option in marked.get("selected_options") or []]
 
 
 def parse_slash(payload: Mapping[str, Any]) -> Command:
@@ -132,22 +83,17 @@ def marking(record: PromptRecord) -> list[Block]:
     block: Block = {"type": "actions", "block_id": PICK, "elements": [element]}
     if not boxes:  # a menu must be next to a text
         block = {"type": "section", "block_id": PICK, "text": plain(t("Mark what you want:")), "accessory": element}
-    send = button(f"✅ {t('Send what is marked')}", encode_action(record, "", PICK), "send")
+    send = button(f"✅ {t('Send what is marked')}", encode_verb(record, Verb.SEND), "send")
     return [block, {"type": "actions", "elements": [send]}]
 
 
 def button_rows(record: PromptRecord) -> list[Block]:
     """Answers in one row or a menu; refusing answers in a separate row; then default, cancel, write and show."""
-    buttons = templates.render_buttons(record.prompt)
-    answers = [shown for shown in buttons if shown.role in (Role.ANSWER, Role.ALWAYS)]
-    refusing = [shown for shown in buttons if shown.role is Role.REFUSE][:ROW_LIMIT]
-    roles = (Role.DEFAULT, Role.CANCEL, Role.LATER, Role.GRANT, Role.SHOW)
-    others = [shown for shown in buttons if shown.role in roles]
-    blocks = _menus(record) if len(answers) > MOST_BUTTONS else [_actions(record, answers, 0)] if answers else []
-    blocks += [_actions(record, row, number) for number, row in ((1, refusing), (2, others)) if row]
+    answers, refusing, others = grouped(record)
+    blocks = _menus(record) if len(answers) > MOST_BUTTONS else [_actions(answers, 0)] if answers else []
+    blocks += [_actions(row, number) for number, row in ((1, refusing[:ROW_LIMIT]), (2, others)) if row]
     if takes_text(record.prompt):
-        write = button(f"✍ {t('Write an answer')}", encode_action(record, "", WRITE), "write")
-        blocks.append({"type": "actions", "elements": [write]})
+        blocks.append(_actions([Press(f"✍ {t('Write an answer')}", encode_verb(record, Verb.WRITE))], 3))
     return blocks
 
 
@@ -158,7 +104,8 @@ def _menus(record: PromptRecord) -> list[Block]:
     for number in range(min(MOST_SELECTS, -(-len(wanted) // SELECT_LIMIT))):
         some = wanted[number * SELECT_LIMIT : (number + 1) * SELECT_LIMIT]
         options = [
-            {"text": plain(_cut(_marked(record, place))), "value": encode_place(record, place)} for place, _ in some
+            {"text": plain(_cut(_marked(record, choice))), "value": encode_verb(record, Verb.ANSWER, f"@{place + 1}")}
+            for place, choice in some
         ]
         menu = {
             "type": "static_select",
@@ -170,20 +117,18 @@ def _menus(record: PromptRecord) -> list[Block]:
     return menus
 
 
-def _marked(record: PromptRecord, place: int) -> str:
-    choice = record.prompt.choices[place]
+def _marked(record: PromptRecord, choice: Choice) -> str:
     mark = f"♾ {t('always')}: " if choice.always else "✍ " if needs_words(record.prompt, choice.value) else ""
     return mark + escape_controls(templates.numbered(choice), keep_lines=False)
 
 
-def _actions(record: PromptRecord, row: list[Button], number: int) -> Block:
-    return {"type": "actions", "elements": [_shown(record, b, f"{number}.{place}") for place, b in enumerate(row)]}
+def _actions(row: Sequence[Press], number: int) -> Block:
+    return {"type": "actions", "elements": [_shown(press, f"{number}.{place}") for place, press in enumerate(row)]}
 
 
-def _shown(record: PromptRecord, shown: Button, action_id: str) -> Block:
-    verb = {Role.SHOW: SHOW, Role.GRANT: GRANT, Role.LATER: LATER}.get(shown.role, ANSWER)
-    element = button(shown.label, encode_action(record, shown.value, verb), action_id)
-    if shown.role is Role.ALWAYS:
+def _shown(press: Press, action_id: str) -> Block:
+    element = button(press.label, press.data, action_id)
+    if press.role is Role.ALWAYS:
         element["confirm"] = {
             "title": plain(t("Always?")),
             "text": plain(t(templates.SURE)),
@@ -228,8 +173,6 @@ def count_text(node: object) -> int:
     return own + sum(map(count_text, node.values()))
 
 
-__all__ = ["takes_text"]
-
 HEADER_LIMIT, FALLBACK_LIMIT, MODAL_TITLE = 150, 1000, 24
 QUOTE_LIMIT = 2900  # characters of one quote
 QUOTES_ROOM, LISTED_ROOM = 8000, 2500  # for all text of the tool, and for its choices
@@ -238,94 +181,46 @@ IDLE_WORDS, WORDS = 3000, 1000  # Slack's limit for a text field, and our own
 CALLBACK, FIELD = "atlasbridge_text", "answer"
 
 
-def render_prompt(record: PromptRecord, session: SessionRecord, host: str) -> dict[str, Any]:
-    """Render the prompt: our header, the quoted question, buttons and the remaining time."""
-    prompt = record.prompt
-    title = templates.render_title(prompt, session)
-    below = []
-    if listed := templates.listed_choices(prompt, prompt.choices, LISTED_ROOM):
-        below.append(quoted(cut_to("\n".join(listed), QUOTE_LIMIT, len)))
-    if hint := _hint(record):
-        below.append(context(hint))
-    below += marking(record) + button_rows(record)
-    below.append(context(templates.render_deadline(record)))
-    blocks = _question(record, session, host, title, room=MESSAGE_ROOM - count_text(below)) + below
-    return _message(templates.render_headline(prompt, session), blocks)
+def question(record: PromptRecord, session: SessionRecord, host: str) -> Card:
+    hint = templates.render_hint(record.prompt, record.prompt_id, threads=True)
+    if takes_words(record.prompt) and record.prompt.choices:
+        hint = t("Choose, press ✍ Write an answer, or reply in this thread with your own words.")
+    return cards.question(record, session, host, record.prompt.choices, LISTED_ROOM, hint)
 
 
-def render_short(record: PromptRecord, session: SessionRecord) -> dict[str, Any]:
-    """A short form if Slack refuses the whole message: it says that a prompt waits and where to read it."""
-    asks, told = t("{name} asks something", name=templates.session_name(session)), t(templates.NOT_SHOWN)
-    return _message(told, [section(f"❗ {asks}. {told}")])
+def render(card: Card) -> Params:
+    """`text` is shown by notifications and screen readers. Slack interprets & < > in it, so they are escaped."""
+    below = [quoted(cut_to(card.listed, QUOTE_LIMIT, len))] if card.listed else []
+    below += [context(card.hint)] if card.hint else []
+    if card.asks is not None and not card.rows:
+        below += marking(card.asks) + button_rows(card.asks)
+    below += [context(card.last)] if card.last else []
+    below += [_actions(row, 10 + number) for number, row in enumerate(card.rows)]
+    blocks = [_title(card)] if card.title else []
+    about = " · ".join(part for part in (card.kind, card.header) if part)
+    origin = [context(about)] if about else []
+    if card.quotes:
+        blocks += [*_quotes(card, MESSAGE_ROOM - count_text(below)), *origin]
+    else:
+        blocks += [*origin, section(card.text)]
+    escaped = (card.alert or card.title or card.text)[:FALLBACK_LIMIT].replace("&", "&amp;").replace("<", "&lt;")
+    return {"text": escaped.replace(">", "&gt;") or "…", "blocks": blocks + below}
 
 
-def render_outcome(
-    record: PromptRecord, session: SessionRecord, outcome: Outcome, host: str, again: bool = False
-) -> dict[str, Any]:
-    """The same message after the prompt ended or was answered: the title tells the outcome; the buttons are gone."""
-    blocks = _question(record, session, host, outcome.title, ended=True)
-    if outcome.detail:
-        blocks.append(context(outcome.detail))
-    if again:
-        ask = button(f"🔁 {t('Ask again')}", encode_action(record, "", AGAIN), "again")
-        blocks.append({"type": "actions", "elements": [ask]})
-    return _message(outcome.title, blocks)
+def _title(card: Card) -> Block:
+    if not card.header:
+        return context(card.title)
+    return {"type": "header", "text": plain(cut_to(card.title, HEADER_LIMIT, len))}
 
 
-def render_notice(message: str, session: SessionRecord | None, host: str) -> dict[str, Any]:
-    blocks = [section(escape_controls(message))]
-    if session is not None:
-        name = templates.session_name(session)
-        parts = (name, templates.tool_name(session), short_id(session.session_id), templates.host_name(session, host))
-        blocks.insert(0, context(" · ".join(part for part in parts if part)))
-    return _message(escape_controls(message), blocks)
-
-
-def render_snooze(record: PromptRecord) -> Block:
-    """Buttons below a reminder, to be asked again later."""
-    spans = (("In 15 minutes", "15"), ("In an hour", "60"))
-    row = [
-        button(f"💤 {t(label)}", encode_action(record, minutes, LATER), f"later.{minutes}") for label, minutes in spans
-    ]
-    return {"type": "actions", "elements": row}
-
-
-def render_granting(record: PromptRecord, text: str, shown: Iterable[tuple[str, str]]) -> dict[str, Any]:
-    """A grant that is offered or was given, with its buttons."""
-    buttons = [
-        button(label, encode_action(record, value, GRANT), f"grant.{place}")
-        for place, (label, value) in enumerate(shown)
-    ]
-    rows = [{"type": "actions", "elements": buttons}] if buttons else []
-    return _message(text, [section(text), *rows])
-
-
-def render_which(
-    sentence: str, offered: Iterable[tuple[PromptRecord, SessionRecord]], message_ts: str
-) -> dict[str, Any]:
-    """Ask which prompt a text means, with one button for each candidate."""
-    buttons = [
-        button(
-            templates.render_brief(record.prompt, session),
-            encode_action(record, message_ts, THIS),
-            f"which.{place}",
-        )
-        for place, (record, session) in enumerate(offered)
-    ]
-    return _message(sentence, [section(sentence), {"type": "actions", "elements": buttons}])
-
-
-def render_again(record: PromptRecord) -> dict[str, Any]:
-    """The last output of an ambiguous prompt, with the same buttons again."""
-    text = escape_controls(record.prompt.screen or record.prompt.excerpt).rstrip()[-LAST_OUTPUT:]
-    shown = [context(t("Last output:")), quoted(text or t("(empty)")), *button_rows(record)]
-    return _message(t("Last output:"), shown)
-
-
-def render_screen(title: str, screen: str) -> dict[str, Any] | None:
-    """Return None if the screen is too long for a message; then it is sent as a file."""
-    text = escape_controls(screen).rstrip()
-    return None if len(text) > QUOTE_LIMIT else _message(title, [context(title), quoted(text or t("(empty)"))])
+def _quotes(card: Card, room: int) -> list[Block]:
+    """`room` is the number of characters left for the tool's text."""
+    blocks = []
+    quotes, notes = card.fitted(min(room, QUOTES_ROOM), len)
+    for quote in quotes:
+        blocks += [context(f"{quote.caption}:")] if quote.caption else []
+        blocks += [quoted(piece) for piece in _pieces(quote.text)]
+    return blocks + ([section("\n".join(notes))] if notes else [])
 
 
 def render_modal(record: PromptRecord, session: SessionRecord, label: str = "") -> dict[str, Any]:
@@ -339,7 +234,7 @@ def render_modal(record: PromptRecord, session: SessionRecord, label: str = "") 
     return {
         "type": "modal",
         "callback_id": CALLBACK,
-        "private_metadata": encode_action(record, "words" if label else ""),
+        "private_metadata": encode_verb(record, Verb.WRITE, "words" if label else ""),
         "title": plain(templates.session_name(session)[:MODAL_TITLE]),
         "submit": plain(t("Send")),
         "close": plain(t("Cancel")),
@@ -350,34 +245,6 @@ def render_modal(record: PromptRecord, session: SessionRecord, label: str = "") 
     }
 
 
-def _hint(record: PromptRecord) -> str:
-    if takes_words(record.prompt) and record.prompt.choices:
-        return t("Choose, press ✍ Write an answer, or reply in this thread with your own words.")
-    return templates.render_hint(record.prompt, record.prompt_id, threads=True)
-
-
-def _question(
-    record: PromptRecord, session: SessionRecord, host: str, title: str, ended: bool = False, room: int = QUOTES_ROOM
-) -> list[Block]:
-    """`room` is the number of characters left for the tool's text."""
-    prompt = record.prompt
-    kind = "" if ended else templates.render_kind(prompt, session)
-    header = templates.render_header(prompt, session, host, titled=not ended)
-    blocks: list[Block] = [{"type": "header", "text": plain(cut_to(title, HEADER_LIMIT, len))}]
-    quotes = fit_quotes(quotes_of(prompt, titled=True), min(room, QUOTES_ROOM), len)
-    for quote in quotes:
-        if quote.caption:
-            blocks.append(context(f"{quote.caption}:"))
-        blocks += [quoted(piece) for piece in _pieces(quote.text)]
-    notes = [
-        note
-        for note in (count_missing(quotes, t(templates.REST)), warn_incomplete(prompt), render_effects(prompt))
-        if note
-    ]
-    blocks += [section("\n".join(notes))] if notes else []
-    return [*blocks, context(f"{kind} · {header}" if kind else header)]
-
-
 def _pieces(text: str) -> list[str]:
     """Split a text that is too long for one quote, at the end of a line if one is near."""
     pieces = []
@@ -386,9 +253,3 @@ def _pieces(text: str) -> list[str]:
         pieces.append(text[:at])
         text = text[at:]
     return [*pieces, text] if text else pieces
-
-
-def _message(fallback: str, blocks: list[Block]) -> dict[str, Any]:
-    """`text` is shown by notifications and screen readers. Slack interprets & < > in it, so they are escaped."""
-    escaped = fallback[:FALLBACK_LIMIT].replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    return {"text": escaped or "…", "blocks": blocks}

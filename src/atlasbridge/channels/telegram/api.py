@@ -10,16 +10,16 @@ import json
 import logging
 import re
 import secrets
-from collections.abc import Callable
-from typing import Any, Protocol
+from collections.abc import Awaitable, Callable
+from typing import Any
 
 import httpx
 
 from atlasbridge.channels import outbox
 from atlasbridge.channels.introductions import CONNECTED, DO_YOU_SEE, IT_WORKS, NOT_TAPPED, Person
 from atlasbridge.channels.language import t
-from atlasbridge.channels.outbox import Backoff, Params, Place, Posted, Unreachable
-from atlasbridge.channels.settings import TELEGRAM_API
+from atlasbridge.channels.outbox import Connection, Params, Place, Posted, Unreachable
+from atlasbridge.channels.settings import TELEGRAM_API, TelegramSettings
 from atlasbridge.core.clock import Clock
 from atlasbridge.core.errors import ChannelError
 from atlasbridge.core.escape import escape_controls
@@ -35,7 +35,8 @@ class Refused(outbox.Refused):
     def __init__(self, code: int, description: str, retry_after_s: float) -> None:
         gone = code == 403 or "chat not found" in description
         flood_s = retry_after_s if code == 429 else None
-        super().__init__(f"Telegram refused: {description} ({code})", flood_s=flood_s, gone=gone)
+        state = {409: "conflict", 401: "unauthorized", 404: "unauthorized"}.get(code, "failing")
+        super().__init__(f"Telegram refused: {description} ({code})", flood_s=flood_s, gone=gone, state=state)
         self.code, self.description = code, description
 
 
@@ -162,53 +163,45 @@ HASTY_S = 0.5
 Batch = list[dict[str, Any]]
 
 
-class Listener(Protocol):
-    async def take(self, batch: Batch) -> None:
-        """Process a batch; return when it is safe to confirm it."""
+class Poller(Connection):
+    title = "Telegram"
 
-    async def state_changed(self, state: str, detail: str) -> None: ...
-    def heard(self) -> None:
-        """The server has answered."""
-
-
-class Poller:
     def __init__(
-        self, api: BotApi, clock: Clock, listener: Listener, poll_timeout_s: int, backoff_first_s: float
+        self,
+        api: BotApi,
+        clock: Clock,
+        take: Callable[[Batch], Awaitable[None]],
+        changed: Callable[[str, str], Awaitable[None]],
+        settings: TelegramSettings,
     ) -> None:
-        self._api, self._clock, self._listener = api, clock, listener
-        self._poll_timeout_s = poll_timeout_s
-        self._backoff = Backoff(backoff_first_s)
+        """`take` processes a batch and returns when it is safe to confirm it."""
+        super().__init__(settings.backoff_first_s, changed)
+        self._api, self._clock, self._take = api, clock, take
+        self._poll_timeout_s = settings.poll_timeout_s
         self._offset = 0
-        self.me: dict[str, Any] = {}
-        self.state, self.detail = "starting", ""
         self.last_ok_at: float | None = None
 
-    async def run(self) -> None:
+    async def _live(self) -> None:
         while True:
             try:
                 await self._round()
             except Refused as fault:
-                await self._refused(fault)
-            except Unreachable as fault:
-                await self._move("unreachable", str(fault))
-                await asyncio.sleep(self._backoff.next_wait())
-            except Exception as fault:  # the channel boundary: report the error and retry
-                log.exception("the Telegram poll failed")
-                await self._move("failing", type(fault).__name__)
-                await asyncio.sleep(self._backoff.next_wait())
+                if fault.code == 409 and "webhook" in fault.description:
+                    self.bot = ""
+                if fault.flood_s is None:
+                    raise
+                await asyncio.sleep(max(fault.flood_s, self._backoff.first_s))
 
     async def _round(self) -> None:
-        if not self.me:
-            self.me = await self._api.call("getMe")
+        if not self.bot:
+            self.bot = str((await self._api.call("getMe")).get("username", ""))
             await self._api.call("deleteWebhook")
         began = self._clock.now()
         batch = await self._poll(0 if self.state != "ok" else self._poll_timeout_s)
-        await self._move("ok", "")
         self.last_ok_at = self._clock.now()
-        self._backoff.reset()
-        self._listener.heard()
+        await self._move("ok")
+        await self._take(sorted(batch, key=lambda update: int(update["update_id"])))
         if batch:
-            await self._listener.take(sorted(batch, key=lambda update: int(update["update_id"])))
             self._offset = max(self._offset, *(int(update["update_id"]) + 1 for update in batch))
         elif self.last_ok_at - began < HASTY_S:  # avoid a tight loop if the server does not wait
             await asyncio.sleep(self._backoff.first_s)
@@ -219,26 +212,6 @@ class Poller:
         if not isinstance(batch, list) or any("update_id" not in update for update in batch):
             raise Unreachable(f"getUpdates gave {json.dumps(batch)[:40]}")
         return batch
-
-    async def _refused(self, fault: Refused) -> None:
-        """409: a second poller or a webhook; 401: the token is invalid; 429: too many requests."""
-        if fault.code == 409:
-            self.me = {} if "webhook" in fault.description else self.me
-            await self._move("conflict", fault.description)
-        elif fault.code in (401, 404):
-            await self._move("unauthorized", "Telegram does not know this bot token")
-        elif fault.code == 429:
-            await asyncio.sleep(max(fault.flood_s or 0.0, self._backoff.first_s))
-            return
-        else:
-            await self._move("failing", fault.description)
-        await asyncio.sleep(self._backoff.next_wait())
-
-    async def _move(self, state: str, detail: str) -> None:
-        if state != self.state:
-            log.log(logging.INFO if state == "ok" else logging.WARNING, "Telegram is %s %s", state, detail)
-            self.state, self.detail = state, detail
-            await self._listener.state_changed(state, detail)
 
 
 # The Telegram part of `atlasbridge setup`: it checks the bot and identifies the person before a channel is
