@@ -246,11 +246,6 @@ class Caller:
     body: str = ""
     token: bool = False  # an API token: every program that has read it can use it
 
-    @staticmethod
-    def needs_person(scope: str) -> bool:
-        """Whether an operation of this scope decides something."""
-        return scope in ("answer", "admin")
-
     def may(self, scope: str) -> bool:
         return SCOPES.index(self.scope) >= SCOPES.index(scope)
 

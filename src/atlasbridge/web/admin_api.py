@@ -16,14 +16,12 @@ from atlasbridge.core.prompt.model import Reject
 from atlasbridge.core.schema import BadValue
 from atlasbridge.core.values import as_dict
 from atlasbridge.web.access import Device, name_of, proof
-from atlasbridge.web.api import STATUS, Call, handles, problem, refuse, refuse_session
+from atlasbridge.web.api import HANDLERS, STATUS, Call, handles, problem, refuse, refuse_session
 from atlasbridge.web.guard import LOOPBACK, host_name
-from atlasbridge.web.prompt_api import NO_PROMPT, is_private
+from atlasbridge.web.prompt_api import asked_prompt, is_private
 from atlasbridge.web.push import refuse_push
 from atlasbridge.web.server import UNIX
 from atlasbridge.web.site import Site
-
-NO_DEVICE = (404, "unknown_device", "there is no such device")
 
 
 @handles(HubOperations.hello)
@@ -113,11 +111,6 @@ async def logout(site: Site, call: Call) -> Response:
     return response
 
 
-@handles(HubOperations.logout_all)
-async def logout_all(site: Site, call: Call) -> Response:
-    return JSONResponse({"ended": site.end_all_devices()})
-
-
 @handles(HubOperations.me)
 async def me(site: Site, call: Call) -> Response:
     device = site.access.devices.get(call.caller.key)
@@ -131,62 +124,7 @@ async def rename_me(site: Site, call: Call) -> Response:
     people."""
     if not call.caller.may("admin") and not site.access.devices.may_take(call.caller.key, call.given.name):
         return problem(409, "name_taken", "by that name another person would speak; see: atlasbridge web rename")
-    return _rename(site, call.caller.key, call.given.name)
-
-
-@handles(HubOperations.list_devices)
-async def list_devices(site: Site, call: Call) -> Response:
-    return JSONResponse({"devices": [device.to_json(call.caller.key) for device in site.access.devices.all()]})
-
-
-@handles(HubOperations.rename_device)
-async def rename_device(site: Site, call: Call) -> Response:
-    return _rename(site, call.given.login_id, call.given.name)
-
-
-def _rename(site: Site, login_id: str, name: str) -> Response:
-    if site.access.devices.get(login_id) is None:
-        return problem(*NO_DEVICE)
-    renamed = site.access.devices.rename(login_id, name)
-    return JSONResponse(renamed.to_json()) if renamed else problem(409, "name_taken", "another device has that name")
-
-
-@handles(HubOperations.end_device)
-async def end_device(site: Site, call: Call) -> Response:
-    ended = site.end_device(call.given.login_id)
-    return JSONResponse({"ended": True}) if ended else problem(*NO_DEVICE)
-
-
-@handles(HubOperations.make_link)
-async def make_link(site: Site, call: Call) -> Response:
-    return JSONResponse(site.new_links(call.given.name, call.given.scope))
-
-
-@handles(HubOperations.set_password)
-async def set_password(site: Site, call: Call) -> Response:
-    site.access.set_password(call.given.password)
-    return JSONResponse({"set": True})
-
-
-@handles(HubOperations.list_tokens)
-async def list_tokens(site: Site, call: Call) -> Response:
-    return JSONResponse({"tokens": [token.to_json() for token in site.access.tokens()]})
-
-
-@handles(HubOperations.create_token)
-async def create_token(site: Site, call: Call) -> Response:
-    if any(token.name == call.given.name for token in site.access.tokens()):
-        return problem(409, "name_taken", "there is a token of that name; revoke it first")
-    token, secret = site.access.create_token(call.given.name, call.given.scope)
-    return JSONResponse({**token.to_json(), "token": secret})
-
-
-@handles(HubOperations.revoke_token)
-async def revoke_token(site: Site, call: Call) -> Response:
-    if not site.access.revoke_token(call.given.token_id):
-        return problem(404, "unknown_token", "there is no such token")
-    site.broadcast.cut_all()
-    return JSONResponse({"revoked": True})
+    return _told(rename(site, call.caller.key, call.given.name))
 
 
 @handles(HubOperations.push_key)
@@ -226,11 +164,6 @@ def _refused(error: PasskeyRefused) -> Response:
     return problem(409, "passkey_refused", f"{error} {error.hint}".strip())
 
 
-@handles(HubOperations.list_passkeys)
-async def list_passkeys(site: Site, call: Call) -> Response:
-    return JSONResponse({"passkeys": site.hub_api.passkeys.listed()})
-
-
 @handles(HubOperations.begin_passkey)
 async def begin_passkey(site: Site, call: Call) -> Response:
     try:
@@ -254,17 +187,9 @@ async def add_passkey(site: Site, call: Call) -> Response:
     return JSONResponse(made)
 
 
-@handles(HubOperations.remove_passkey)
-async def remove_passkey(site: Site, call: Call) -> Response:
-    gone = site.hub_api.passkeys.remove(call.given.key_id, call.caller.identity)
-    return JSONResponse({"removed": True}) if gone else problem(404, "unknown_passkey", "there is no such passkey")
-
-
 @handles(HubOperations.passkey_challenge)
 async def challenge(site: Site, call: Call) -> Response:
-    record = site.hub_api.prompt(call.given.prompt_id)
-    if record is None:
-        return problem(*NO_PROMPT)
+    record = asked_prompt(site, call)
     try:
         await asyncio.to_thread(site.hub_api.passkeys.get_ready)
     except PasskeyRefused as error:
@@ -280,54 +205,90 @@ def _plain(given: dict[str, Any]) -> dict[str, Any]:
     return {**given, "confirm": as_dict(confirm) if confirm is not None else None}
 
 
-# Requests of this user's commands to the page, over the hub's own socket: links, devices, tokens, the password.
+# What the settings of the page and this user's commands (over the hub's own socket) both do: links, devices, tokens,
+# the password, passkeys.
 
 _STATUS = "see: atlasbridge hub status"
 _KEYS = "list them with: atlasbridge passkey list"
 _NO_KEY = "there is no such passkey, or more than one"
 _LIST = "list them with: atlasbridge web devices"
+Told = dict[str, Any] | Refused
+OVER_HTTP = {
+    HubOperations.make_link.key: "link",
+    HubOperations.rename_device.key: "rename",
+    HubOperations.end_device.key: "revoke",
+    HubOperations.logout_all.key: "log-out",
+    HubOperations.set_password.key: "password",
+    HubOperations.list_passkeys.key: "passkeys",
+    HubOperations.remove_passkey.key: "passkey-remove",
+    HubOperations.list_tokens.key: "tokens",
+    HubOperations.revoke_token.key: "token-revoke",
+    HubOperations.create_token.key: "token-create",
+}
+
+
+async def _run(site: Site, call: Call) -> Response:
+    return _told(PageCommands(site, call.caller.identity).do(OVER_HTTP[call.operation.key], vars(call.given)))
+
+
+HANDLERS.update(dict.fromkeys(OVER_HTTP, _run))
+
+
+def _told(found: Told) -> Response:
+    return refuse(found) if isinstance(found, Refused) else JSONResponse(found)
+
+
+@handles(HubOperations.list_devices)
+async def list_devices(site: Site, call: Call) -> Response:
+    return JSONResponse({"devices": [device.to_json(call.caller.key) for device in site.access.devices.all()]})
+
+
+def rename(site: Site, word: str, name: str) -> Told:
+    device = site.access.devices.find(word)
+    if device is None:
+        return Refused("unknown_device", "there is no such device", _LIST)
+    renamed = site.access.devices.rename(device.login_id, name)
+    return renamed.to_json() if renamed else Refused("name_taken", "another device has that name")
 
 
 class PageCommands:
-    def __init__(self, site: Site) -> None:
-        self._site = site
+    def __init__(self, site: Site, by: str = "cli:local") -> None:
+        self._site, self._by = site, by
 
-    async def answer(self, what: str, fields: Mapping[str, Any]) -> dict[str, Any] | Refused:
+    async def answer(self, what: str, fields: Mapping[str, Any]) -> Told:
         try:
-            return self._do(what, fields)
+            return self.do(what, fields)
         except BadValue as error:
             return Refused("bad_value", str(error))
 
-    def _do(self, what: str, fields: Mapping[str, Any]) -> dict[str, Any] | Refused:
-        access, word = self._site.access, str(fields.get("which", ""))
+    def do(self, what: str, fields: Mapping[str, Any]) -> Told:
+        access, passkeys = self._site.access, self._site.hub_api.passkeys
+        word = next((str(fields[name]) for name in ("which", "login_id", "token_id", "key_id") if name in fields), "")
         match what:
             case "link":
                 if not self._site.urls:
                     return Refused("port_taken", "the page is off: another program listens on its port", _STATUS)
-                here = bool(fields.get("here"))
-                fields = {name: value for name, value in fields.items() if name != "here"}
-                wanted = {"name": "", "scope": "answer", **HubOperations.make_link.read(fields)}
-                return self._site.new_links(wanted["name"], wanted["scope"], here)
+                return self._site.new_links(*self._link_terms(fields), bool(fields.get("here")))
             case "devices":
                 return {"devices": [device.to_json() for device in access.devices.all()]}
             case "rename":
-                return self._rename(word, HubOperations.rename_me.read(fields)["name"])
+                return rename(self._site, word, HubOperations.rename_me.read({"name": fields.get("name")})["name"])
             case "revoke":
                 device = access.devices.find(word)
                 ended = device is not None and self._site.end_device(device.login_id)
-                return {} if ended else Refused("unknown_device", "there is no such device", _LIST)
+                return {"ended": True} if ended else Refused("unknown_device", "there is no such device", _LIST)
             case "log-out":
                 return {"ended": self._site.end_all_devices()}
             case "password":
                 access.set_password(HubOperations.set_password.read(fields)["password"])
-                return {}
+                return {"set": True}
             case "passkey-code":
                 return self._passkey_code(fields)
             case "passkeys":
-                return {"passkeys": self._site.hub_api.passkeys.listed()}
+                return {"passkeys": passkeys.listed()}
             case "passkey-remove":
-                name = self._site.hub_api.passkeys.remove(word, "cli:local")
-                return {"name": name} if name else Refused("unknown_passkey", _NO_KEY, _KEYS)
+                name = passkeys.remove(word, self._by)
+                return {"removed": True, "name": name} if name else Refused("unknown_passkey", _NO_KEY, _KEYS)
             case "tokens":
                 return {"tokens": [token.to_json() for token in access.tokens()]}
             case "token-revoke":
@@ -337,21 +298,19 @@ class PageCommands:
             case _:
                 return Refused("unknown_op", f"the page does not know {what!r}", "are both the same version?")
 
-    def _rename(self, word: str, name: str) -> dict[str, Any] | Refused:
-        device = self._site.access.devices.find(word)
-        if device is None:
-            return Refused("unknown_device", "there is no such device", _LIST)
-        renamed = self._site.access.devices.rename(device.login_id, name)
-        return {"name": renamed.name} if renamed else Refused("name_taken", "another device has that name")
+    def _link_terms(self, fields: Mapping[str, Any]) -> tuple[str, str]:
+        """The name and the scope of a link."""
+        given = {name: value for name, value in fields.items() if name != "here"}
+        wanted = {"name": "", "scope": "answer", **HubOperations.make_link.read(given)}
+        return wanted["name"], wanted["scope"]
 
-    def _passkey_code(self, fields: Mapping[str, Any]) -> dict[str, Any] | Refused:
+    def _passkey_code(self, fields: Mapping[str, Any]) -> Told:
         """Links that log a browser in and enrol a passkey in one step; only if the page has a host name."""
         try:
             self._site.hub_api.passkeys.get_ready()
         except PasskeyRefused as error:
             return Refused("passkey_refused", str(error), error.hint)
-        wanted = {"name": "", "scope": "answer", **HubOperations.make_link.read(fields)}
-        made = self._site.new_links(wanted["name"], wanted["scope"])
+        made = self._site.new_links(*self._link_terms(fields))
         code = self._site.hub_api.passkeys.make_code()
         links = {
             place: f"{url}&enrol={code}"
@@ -360,15 +319,15 @@ class PageCommands:
         }
         return {**made, "code": code, "links": links}
 
-    def _revoke_token(self, word: str) -> dict[str, Any] | Refused:
+    def _revoke_token(self, word: str) -> Told:
         access = self._site.access
         found = [token.token_id for token in access.tokens() if word in (token.token_id, token.name)]
         if not found or not access.revoke_token(found[0]):
             return Refused("unknown_token", "there is no such token")
         self._site.broadcast.cut_all()
-        return {}
+        return {"revoked": True}
 
-    def _create_token(self, name: str, scope: str) -> dict[str, Any] | Refused:
+    def _create_token(self, name: str, scope: str) -> Told:
         access = self._site.access
         if any(token.name == name for token in access.tokens()):
             return Refused("name_taken", "there is a token of that name; revoke it first")

@@ -64,6 +64,10 @@ class Call:
         return table.Caller(self.caller.identity, "web", self.caller.identity.partition(":")[2])
 
 
+class Missing(Exception):
+    """What a request names is not there, or cannot do this now: the arguments are those of `problem`."""
+
+
 Handler = Callable[["Site", Call], Awaitable[Response]]
 HANDLERS: Final[dict[str, Handler]] = {}
 
@@ -148,7 +152,10 @@ async def perform(site: Site, operation: Operation[..., Any], request: Request) 
         return refused
     if request.method == "HEAD" and operation.streams:
         return Response(media_type="text/event-stream")  # a HEAD request does not read the stream
-    return await HANDLERS.get(operation.key, ask_hub)(site, Call(operation, request, caller, given))
+    try:
+        return await HANDLERS.get(operation.key, ask_hub)(site, Call(operation, request, caller, given))
+    except Missing as missing:
+        return problem(*missing.args)
 
 
 def caller_of(site: Site, request: Request) -> Caller | Response:

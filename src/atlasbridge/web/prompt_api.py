@@ -15,20 +15,31 @@ from atlasbridge.core.operations import HubOperations, Refused
 from atlasbridge.core.prompt.model import OPEN, InboundReply, PromptRecord, Receipt, Refusal, Reject
 from atlasbridge.core.prompt.question import BadQuestion, Question, RemoteQuestion, prompt_of
 from atlasbridge.core.prompt.redact import redact
+from atlasbridge.core.session.model import SessionRecord, SessionState
 from atlasbridge.core.values import as_dict
-from atlasbridge.web.api import Call, handles, problem, refuse, session_of_peer
+from atlasbridge.web.api import Call, Missing, handles, problem, refuse, session_of_peer
 from atlasbridge.web.guard import LOOPBACK, host_name
 from atlasbridge.web.site import Site, Verdict
 from atlasbridge.web.stream import HEARTBEAT_S, encode_event, event_stream, in_language, until_cut
 
 VERDICT_TIMEOUT_S = 15.0
 CHALLENGE = "x-atlasbridge-challenge"
-NO_PROMPT = (404, "unknown_prompt", "there is no such prompt")
 
 
-def _asked(site: Site, call: Call) -> PromptRecord | None:
+def asked_prompt(site: Site, call: Call) -> PromptRecord:
     """Return the prompt of the request."""
-    return site.hub_api.prompt(call.given.prompt_id)
+    record = site.hub_api.prompt(call.given.prompt_id)
+    if record is None:
+        raise Missing(404, "unknown_prompt", "there is no such prompt")
+    return record
+
+
+def named_session(site: Site, call: Call, running: bool = False) -> SessionRecord:
+    """Return the session of the request. One that has ended shows the last of it."""
+    session = site.session(call.given.session_id)
+    if session is None or (running and session.state is not SessionState.ACTIVE):
+        raise Missing(404, "unknown_session", "there is no such session")
+    return session
 
 
 @handles(HubOperations.prompts)
@@ -39,15 +50,12 @@ async def list_prompts(site: Site, call: Call) -> Response:
 
 @handles(HubOperations.prompt)
 async def get_prompt(site: Site, call: Call) -> Response:
-    record = _asked(site, call)
-    return JSONResponse(site.show(record)) if record else problem(*NO_PROMPT)
+    return JSONResponse(site.show(asked_prompt(site, call)))
 
 
 @handles(HubOperations.reply)
 async def reply(site: Site, call: Call) -> Response:
-    record = _asked(site, call)
-    if record is None:
-        return problem(*NO_PROMPT)
+    record = asked_prompt(site, call)
     if record.prompt.secret and not is_private(call):
         return problem(403, "not_private", "a secret is taken only over loopback or TLS")
     if refused := refuse_asker(site, record, call, "reply"):
@@ -90,9 +98,7 @@ def _told(site: Site, record: PromptRecord, outcome: Verdict) -> Response:
 @handles(HubOperations.outcome)
 async def outcome(site: Site, call: Call) -> Response:
     """For a sender that lost its connection: whether its answer arrived, and the outcome of the prompt."""
-    record = _asked(site, call)
-    if record is None:
-        return problem(*NO_PROMPT)
+    record = asked_prompt(site, call)
     key = (call.caller.key, record.prompt_id, call.given.request_key)
     known = bool(key[2]) and site.outcomes.knows(key)
     verdict = await site.outcomes.of(key) if known else None
@@ -135,9 +141,7 @@ def is_private(call: Call) -> bool:
 
 @handles(HubOperations.report_prompt)
 async def report_prompt(site: Site, call: Call) -> Response:
-    record = _asked(site, call)
-    if record is None:
-        return problem(*NO_PROMPT)
+    record = asked_prompt(site, call)
     shown = record.prompt
     detail: dict[str, Any] = {
         "type": shown.type.value,
@@ -150,9 +154,7 @@ async def report_prompt(site: Site, call: Call) -> Response:
 
 @handles(HubOperations.report_missed)
 async def report_missed(site: Site, call: Call) -> Response:
-    session = site.session(call.given.session_id)
-    if session is None:
-        return problem(404, "unknown_session", "there is no such session")
+    session = named_session(site, call)
     detail = {"tool": session.tool, "screen": await site.hub_api.screen(session.session_id)}
     return await _report(site, "missed", session.session_id, session.open_prompt, call.given.note, detail)
 

@@ -14,7 +14,8 @@ from atlasbridge.core.escape import escape_controls
 from atlasbridge.core.operations import HubOperations
 from atlasbridge.core.policy.approval import PROOF
 from atlasbridge.core.session.model import SessionRecord, SessionState
-from atlasbridge.web.api import Call, handles, problem
+from atlasbridge.web.api import Call, Missing, handles, problem
+from atlasbridge.web.prompt_api import named_session
 from atlasbridge.web.site import Site
 from atlasbridge.web.stream import encode_event, event_stream, until_cut
 from atlasbridge.web.view import diff_screen, render_screen, render_session
@@ -65,8 +66,6 @@ async def metrics(site: Site, call: Call) -> Response:
 
 FPS = 10.0
 ESC = b"\x1b"
-NO_SESSION = (404, "unknown_session", "there is no such session")
-NO_SCREEN = (409, "no_screen", "this session has no screen to show")
 
 
 @handles(HubOperations.sessions)
@@ -82,49 +81,41 @@ async def list_sessions(site: Site, call: Call) -> Response:
 
 @handles(HubOperations.session)
 async def get_session(site: Site, call: Call) -> Response:
-    session = site.session(call.given.session_id)
-    return JSONResponse(render_session(session)) if session else problem(*NO_SESSION)
+    return JSONResponse(render_session(named_session(site, call)))
+
+
+async def _frame(site: Site, session: SessionRecord, styled: bool = False, past: bool = False) -> dict[str, Any]:
+    frame = await site.hub_api.screen(session.session_id, styled=styled, past=past)
+    if frame is None:
+        raise Missing(409, "no_screen", "this session has no screen to show")
+    return frame
 
 
 @handles(HubOperations.screen)
 async def screen(site: Site, call: Call) -> Response:
-    session = site.session(call.given.session_id)  # one that has ended shows the last of it
-    if session is None:
-        return problem(*NO_SESSION)
-    frame = await site.hub_api.screen(session.session_id, styled=call.given.styled, past=call.given.past)
-    return JSONResponse(render_screen(frame)) if frame is not None else problem(*NO_SCREEN)
+    return JSONResponse(
+        render_screen(await _frame(site, named_session(site, call), call.given.styled, call.given.past))
+    )
 
 
 @handles(HubOperations.why)
 async def why(site: Site, call: Call) -> Response:
     """Explain the last decision of the detector: the answer to "why am I not asked?"."""
-    session = _active(site, call)
-    if session is None:
-        return problem(*NO_SESSION)
-    frame = await site.hub_api.screen(session.session_id)
-    if frame is None:
-        return problem(*NO_SCREEN)
+    frame = await _frame(site, named_session(site, call, running=True))
     return JSONResponse({"why": [escape_controls(str(line)) for line in frame.get("why") or []]})
 
 
 @handles(HubOperations.words)
 async def words(site: Site, call: Call) -> Response:
     """The conversation as text, without the input box and the lines around it."""
-    session = site.session(call.given.session_id)  # one that has ended shows the last of it
-    if session is None:
-        return problem(*NO_SESSION)
-    frame = await site.hub_api.screen(session.session_id, styled=True, past=True)
-    if frame is None:
-        return problem(*NO_SCREEN)
+    frame = await _frame(site, named_session(site, call), styled=True, past=True)
     pick = last_answer if call.given.last else since_instruction
     return JSONResponse({"text": escape_controls("\n".join(pick(rows_of(frame))))})
 
 
 @handles(HubOperations.screen_stream)
 async def screen_stream(site: Site, call: Call) -> Response:
-    session = _active(site, call)
-    if session is None:
-        return problem(*NO_SESSION)
+    session = named_session(site, call, running=True)
     if site.watchers >= site.max_watchers:
         return problem(503, "unavailable", "too many screens are being watched")
     return event_stream(_frames(site, session.session_id))
@@ -148,9 +139,7 @@ async def _frames(site: Site, session_id: str) -> AsyncIterator[bytes]:
 
 @handles(HubOperations.opt_in)
 async def opt_in(site: Site, call: Call) -> Response:
-    session = _active(site, call)
-    if session is None:
-        return problem(*NO_SESSION)
+    session = named_session(site, call, running=True)
     site.typing.switch(call.caller.key, session.session_id, call.given.on)
     site.hub_api.note("WEB_TYPING", session_id=session.session_id, identity=call.caller.identity, on=call.given.on)
     return JSONResponse({"on": call.given.on})
@@ -158,9 +147,7 @@ async def opt_in(site: Site, call: Call) -> Response:
 
 @handles(HubOperations.type_keys)
 async def type_keys(site: Site, call: Call) -> Response:
-    session = _active(site, call)
-    if session is None:
-        return problem(*NO_SESSION)
+    session = named_session(site, call, running=True)
     who = (call.caller.key, session.session_id)
     if not site.typing.is_on(*who):
         return problem(403, "typing_off", "switch typing on for this session first")
@@ -182,8 +169,3 @@ async def type_keys(site: Site, call: Call) -> Response:
     if not await site.hub_api.type_keys(session.session_id, data, call.caller.identity):
         return problem(409, "not_typed", "the session did not take the keys")
     return JSONResponse({"typed": True, "next": call.given.number + 1})
-
-
-def _active(site: Site, call: Call) -> SessionRecord | None:
-    session = site.session(call.given.session_id)
-    return session if session and session.state is SessionState.ACTIVE else None
