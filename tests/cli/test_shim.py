@@ -63,7 +63,7 @@ def fake_python(house: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_name_runs_the_tool_under_atlasbridge_once(house: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fake_python(house, monkeypatch)
-    assert invoke("install", "agent").exit_code == 0
+    assert invoke("add", "agent").exit_code == 0
     said = on_a_terminal(["agent", "--flag", "two words"])
     assert "wrapped: -P -m atlasbridge run -- agent --flag two words" in said
     assert "agent got: --flag two words" in said
@@ -77,7 +77,7 @@ def test_the_tool_itself_runs_when_it_is_asked_for_or_inside_a_session(
     house: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     fake_python(house, monkeypatch)
-    invoke("install", "agent")
+    invoke("add", "agent")
     said = on_a_terminal(["agent", "x"], **{name: "1"})
     assert "agent got: x" in said
     assert "wrapped" not in said
@@ -85,51 +85,51 @@ def test_the_tool_itself_runs_when_it_is_asked_for_or_inside_a_session(
 
 def test_a_pipe_gets_the_tool_itself(house: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fake_python(house, monkeypatch)
-    invoke("install", "agent")
+    invoke("add", "agent")
     done = subprocess.run(["agent", "-p", "task"], capture_output=True, text=True)
     assert done.stdout.startswith("agent got: -p task")
 
 
 def test_without_atlasbridge_the_tool_still_starts(house: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "executable", str(house / "gone" / "python"))
-    invoke("install", "agent")
+    invoke("add", "agent")
     assert "agent got: x" in on_a_terminal(["agent", "x"])
 
 
 def test_without_the_tool_the_script_says_so_and_does_not_call_itself(house: Path) -> None:
-    assert "not on PATH yet" in invoke("install", "absent-tool").output
+    assert "not on PATH yet" in invoke("add", "absent-tool").output
     done = subprocess.run(["absent-tool"], capture_output=True, text=True)
     assert done.returncode == 127
     assert "only its AtlasBridge shim was found" in done.stderr
 
 
 def test_the_list_says_whether_path_finds_the_script_first(house: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    invoke("install", "agent")
+    invoke("add", "agent")
     row = json.loads(invoke("list", "--json").output)[0]
     assert (row["tool"], row["real"], row["first"]) == ("agent", str(house / "bin/agent"), True)
     monkeypatch.setenv("PATH", f"{house}/bin:/usr/bin:/bin")
     assert json.loads(invoke("list", "--json").output)[0]["first"] is False
-    assert "export PATH=" in invoke("install", "agent").output
+    assert "export PATH=" in invoke("add", "agent").output
 
 
 def test_scripts_are_removed_and_nothing_else(house: Path) -> None:
-    invoke("install", "agent", "other")
+    invoke("add", "agent", "other")
     stranger = house / "ab/shims/mine"
     stranger.write_text("#!/bin/sh\n")
-    assert "removed" in invoke("uninstall", "agent").output
-    invoke("uninstall")
+    assert "removed" in invoke("remove", "agent").output
+    invoke("remove")
     assert [path.name for path in (house / "ab/shims").iterdir()] == ["mine"]
-    assert isinstance(invoke("uninstall", "agent").exception, AtlasBridgeError)
-    assert isinstance(invoke("install", "mine").exception, AtlasBridgeError)
+    assert isinstance(invoke("remove", "agent").exception, AtlasBridgeError)
+    assert isinstance(invoke("add", "mine").exception, AtlasBridgeError)
     assert stranger.read_text() == "#!/bin/sh\n"
 
 
 @pytest.mark.parametrize("name", ["../x", "a b", "-x", "a;b", ""])
 def test_a_name_that_is_none_is_refused(house: Path, name: str) -> None:
-    assert invoke("install", "--", name).exception is not None
+    assert invoke("add", "--", name).exception is not None
 
 
 def test_the_first_script_makes_a_home_that_is_nobody_elses(house: Path) -> None:
-    assert invoke("install", "agent").exception is None
+    assert invoke("add", "agent").exception is None
     assert (house / "ab").stat().st_mode & 0o777 == 0o700
     assert os.access(house / "ab" / "shims" / "agent", os.X_OK)

@@ -69,6 +69,20 @@ class BaseChannel(ABC):
         return {"state": "ok"}
 
 
+class OneWayChannel(BaseChannel):
+    """Tells people, and receives no replies."""
+
+    async def receive_reply(self) -> InboundReply:
+        never: asyncio.Future[InboundReply] = asyncio.get_running_loop().create_future()
+        return await never
+
+    async def answer_reply(self, reply: InboundReply, outcome: Receipt | Reject) -> None:
+        """There is no reply to answer."""
+
+    async def close(self) -> None:
+        """Nothing is open."""
+
+
 # Background tasks of a channel: they are tracked, their failures are logged, and all end with the channel.
 
 

@@ -9,7 +9,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
-from atlasbridge.channels.base import BaseChannel
+from atlasbridge.channels.base import OneWayChannel
 from atlasbridge.channels.language import machine_reader, reading, say_digest, t
 from atlasbridge.channels.receipts import is_end
 from atlasbridge.channels.settings import DesktopSettings
@@ -19,7 +19,7 @@ from atlasbridge.core.errors import ChannelError, ConfigError
 from atlasbridge.core.escape import escape_controls
 from atlasbridge.core.ids import short_id
 from atlasbridge.core.ports import HubApi
-from atlasbridge.core.prompt.model import InboundReply, PromptRecord, Receipt, Reject
+from atlasbridge.core.prompt.model import PromptRecord, Receipt
 from atlasbridge.core.session.model import SessionRecord
 
 # Command lines of the desktop's own program: show, replace or remove a notification. Pure. Text is passed as a separate
@@ -75,7 +75,7 @@ KEPT = 256
 HINT = "install libnotify (notify-send), or switch it off: [channels.desktop] enabled = false"
 
 
-class DesktopChannel(BaseChannel):
+class DesktopChannel(OneWayChannel):
     """`remote` although it is local: then the person at the terminal gets a moment to answer, several prompts become
     one digest, and no secret is shown."""
 
@@ -161,16 +161,6 @@ class DesktopChannel(BaseChannel):
             why = escape_controls(fault_text.decode(errors="replace").strip(), keep_lines=False)[:120]
             raise ChannelError(f"the notification could not be shown ({why})", HINT)
         return said.decode(errors="replace")
-
-    async def receive_reply(self) -> InboundReply:
-        never: asyncio.Future[InboundReply] = asyncio.get_running_loop().create_future()
-        return await never
-
-    async def answer_reply(self, reply: InboundReply, outcome: Receipt | Reject) -> None:
-        """This channel receives no replies."""
-
-    async def close(self) -> None:
-        """Nothing is open."""
 
     def health(self) -> dict[str, Any]:
         return {"state": "ok", "program": self._program, "failed": self._failed}

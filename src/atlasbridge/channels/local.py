@@ -6,18 +6,17 @@ shown.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping
 from typing import Any, ClassVar, cast
 
-from atlasbridge.channels.base import BaseChannel
+from atlasbridge.channels.base import OneWayChannel
 from atlasbridge.core.clock import Clock, SystemClock
 from atlasbridge.core.ports import HubApi
-from atlasbridge.core.prompt.model import InboundReply, PromptRecord, Receipt
+from atlasbridge.core.prompt.model import PromptRecord, Receipt
 from atlasbridge.core.session.model import SessionRecord
 
 
-class LocalChannel(BaseChannel):
+class LocalChannel(OneWayChannel):
     name: ClassVar[str] = "local"
     remote: ClassVar[bool] = False
 
@@ -30,24 +29,11 @@ class LocalChannel(BaseChannel):
     async def send_prompt(self, event: PromptRecord, session: SessionRecord) -> str:
         return event.prompt_id
 
-    async def receive_reply(self) -> InboundReply:
-        never: asyncio.Future[InboundReply] = asyncio.get_running_loop().create_future()
-        return await never
-
     async def update_prompt(self, message_id: str, event: PromptRecord, receipt: Receipt) -> None:
         """Nothing to edit: `approvals` follows the event stream."""
 
     async def notify(self, message: str, session: SessionRecord | None = None) -> None:
         """No notice is needed: local users look at the list itself."""
-
-    async def close(self) -> None:
-        """Nothing is open."""
-
-
-# Channels without recipients: `NullChannel` for tests, and the local channel, at the place that the architecture
-# document gives.
-
-__all__ = ["LocalChannel", "NullChannel"]
 
 
 class NullChannel(LocalChannel):

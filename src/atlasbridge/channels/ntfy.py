@@ -78,7 +78,7 @@ def render_prompt(
     record: PromptRecord, session: SessionRecord, host: str, shows_text: bool, loud: bool
 ) -> dict[str, Any]:
     """Render the notification without its topic and its buttons."""
-    asked, whole = _asked(record), shows_text and _fits(record)
+    asked, whole = asked_text(record.prompt), shows_text and _fits(record)
     where = " · ".join(filter(None, (tool_name(session), session_name(session), host_name(session, host))))
     more = t("All of it: the page, or {command}", command=f"atlasbridge reply {short_id(record.prompt_id)}")
     if shows_text:
@@ -97,13 +97,9 @@ def render_prompt(
     }
 
 
-def _asked(record: PromptRecord) -> str:
-    return asked_text(record.prompt)
-
-
 def _fits(record: PromptRecord) -> bool:
     """Whether a notification can show everything that a tap would agree to: no part is missing or omitted above it."""
-    asked = _asked(record)
+    asked = asked_text(record.prompt)
     if lines_above(record.prompt):
         return False
     return record.prompt.asked_whole and len(asked.encode()) <= MESSAGE_BYTES and bool(asked)

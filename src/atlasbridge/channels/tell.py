@@ -8,7 +8,7 @@ import platform
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from atlasbridge.channels.base import BaseChannel
+from atlasbridge.channels.base import OneWayChannel
 from atlasbridge.channels.language import Reader, reading, say_digest, t
 from atlasbridge.channels.settings import TellSettings
 from atlasbridge.channels.templates import host_name, render_headline, render_notice, session_name, tool_name
@@ -18,7 +18,7 @@ from atlasbridge.core.errors import ChannelError, ConfigError
 from atlasbridge.core.escape import escape_controls
 from atlasbridge.core.ids import short_id
 from atlasbridge.core.ports import HubApi
-from atlasbridge.core.prompt.model import InboundReply, PromptRecord, Receipt, Reject
+from atlasbridge.core.prompt.model import PromptRecord, Receipt
 from atlasbridge.core.session.model import SessionRecord
 
 LONGEST = 1000  # the smallest limit of many services
@@ -28,7 +28,7 @@ TOLD_ENDS = {
 }
 
 
-class TellChannel(BaseChannel):
+class TellChannel(OneWayChannel):
     name: ClassVar[str] = "tell"
     remote: ClassVar[bool] = True
 
@@ -71,13 +71,6 @@ class TellChannel(BaseChannel):
                 told = t(TOLD_ENDS[receipt.stage], name=session_name(session))
                 await self._say(told, self._where(event, session))
 
-    async def receive_reply(self) -> InboundReply:
-        never: asyncio.Future[InboundReply] = asyncio.get_running_loop().create_future()
-        return await never
-
-    async def answer_reply(self, reply: InboundReply, outcome: Receipt | Reject) -> None:
-        """This channel receives no replies."""
-
     async def notify(self, message: str, session: SessionRecord | None = None) -> None:
         if session is None or self._own.session_notices:
             with reading(self._reader):
@@ -101,9 +94,6 @@ class TellChannel(BaseChannel):
         if not told:
             self._failed += 1
             raise ChannelError("no service of [channels.tell] took the message", "check its urls with: apprise -vv URL")
-
-    async def close(self) -> None:
-        """Nothing is open."""
 
     def health(self) -> dict[str, Any]:
         return {"state": "ok", "services": len(self._services), "failed": self._failed}
