@@ -179,7 +179,7 @@ def test_what_the_tool_told_is_said_once_and_its_screen_does_not_say_it_again(ch
     shown = {
         "telegram": lambda: text_of(messages.render(messages.question(record, session, "atlas"))),
         "slack": lambda: text_of(blocks.render(blocks.question(record, session, "atlas"))),
-        "discord": lambda: discord.render(cards.question(record, session, "atlas", (), 500))["content"],
+        "discord": lambda: str(discord.render(cards.question(record, session, "atlas", (), 500))["content"]),
         "matrix": lambda: matrix.render_prompt(record, session, "atlas"),
     }[chat]().replace("\\", "")
     assert "❓ web-api wants to run:" in shown and "default: 3. No" in shown
