@@ -251,6 +251,7 @@ class ChatChannel(BaseChannel):
         hub_api, clock, name = self.hub_api, self.clock, type(self).name
         self._host = own.host_name or platform.node() or "this machine"
         self._wire, self._session_notices = wire, bool(own.session_notices)
+        self._operators = len(own.allowed_users)
         self._outbox = Outbox(wire, clock, rate, own.backoff_first_s)
         self._tasks = TaskSet(self.title)
         self._shown = Shown(hub_api, name, clock)
@@ -620,6 +621,7 @@ class ChatChannel(BaseChannel):
             "state": connection.state,
             "detail": connection.detail,
             "bot": connection.bot,
+            "operators": self._operators,
             "unreachable_chats": sorted(self._outbox.gone),
             "pending": self._outbox.pending,
         }

@@ -101,7 +101,6 @@ class TelegramChannel(ChatChannel):
         last_ok_at = self._poller.last_ok_at
         return {
             **super().health(),
-            "operators": len(self._own.allowed_users),
             "last_ok_s": None if last_ok_at is None else round(self.clock.now() - last_ok_at, 1),
         }
 
