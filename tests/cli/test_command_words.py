@@ -50,6 +50,26 @@ def test_help_shows_the_help_of_any_command(words: tuple[str, ...]) -> None:
     assert "sage: atlasbridge " + " ".join(words) in find_help(words)
 
 
+@pytest.mark.parametrize(
+    ("old", "now"),
+    [
+        ("grants revoke", "grants remove"),
+        ("later revoke", "later remove"),
+        ("queue off", "queue remove"),
+        ("token create", "token add"),
+        ("token revoke", "token remove"),
+        ("web revoke", "web remove"),
+        ("config unset", "config remove"),
+        ("shim install", "shim add"),
+        ("shim uninstall", "shim remove"),
+    ],
+)
+def test_an_old_word_is_understood_and_told(old: str, now: str) -> None:
+    done = CliRunner().invoke(cli, [*old.split(), "--help"], prog_name="atlasbridge")
+    assert done.exit_code == 0 and f"is called atlasbridge {now} now" in done.output
+    assert f"Usage: atlasbridge {old}" in done.output or f"Usage: atlasbridge {now}" in done.output
+
+
 def test_an_option_has_one_short_form_everywhere() -> None:
     short = {"--all": "-a", "--quiet": "-q", "--follow": "-f", "--lines": "-n", "--detach": "-d"}
     for name, command in leaves():
@@ -86,8 +106,9 @@ def test_what_a_group_says_it_can_do_is_a_command_of_it() -> None:
 NAMED = re.compile(r"(?<![\w./-])atlasbridge ([a-z][a-z-]*(?: (?:--?[a-z][a-z-]*|[\w.~-]+))*)")
 NO_HINTS = (
     "atlasbridge https",
+    "atlasbridge shim install",
     "atlasbridge answer",
-)  # an address, a digest's text
+)  # an address, a mark, a digest's text
 
 
 def named_commands() -> Iterator[tuple[str, str]]:

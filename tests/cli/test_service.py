@@ -99,7 +99,7 @@ def invoke(command: object, *words: str) -> Result:
 @pytest.mark.skipif(sys.platform != "linux", reason="a unit of systemd")
 def test_uninstall_takes_away_what_was_made_and_says_what_it_left(house: Home) -> None:
     assert invoke(hub.command, "install", "--later").exit_code == 0
-    assert invoke(shim_command, "add", "sometool").exit_code == 0
+    assert invoke(shim_command, "install", "sometool").exit_code == 0
     house.root.joinpath("audit.log").write_text("")
     house.root.joinpath("web.json").write_text("{}")
     house.root.joinpath("notes of mine").write_text("")

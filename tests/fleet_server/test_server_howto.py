@@ -121,7 +121,7 @@ def test_from_nothing_to_two_machines_on_one_page(story: Story) -> None:
         assert story.sh(BLOCKS["audit"], **database).count("whole, followed entry by entry") == 2
         assert "atlasbridge fleet join" in story.sh(BLOCKS["ephemeral"], **database)
         story.sh("atlasbridge leave", "one")
-        story.sh("atlasbridge fleet machines remove two", **database)
+        story.sh("atlasbridge fleet revoke two", **database)
         assert "no machine" in story.sh("atlasbridge fleet machines", **database)
     finally:
         serving.send_signal(signal.SIGTERM)

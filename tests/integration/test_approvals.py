@@ -150,7 +150,7 @@ def test_what_is_queued_for_a_tool_is_shown_with_who_said_it_and_goes_when_it_is
             terminal.type("i")
             terminal.wait_until(lambda: item["queue_id"][:8] not in terminal.text(), "the question again")
             assert words[:40] in hub.cli("approvals", "--once").stdout
-            assert hub.cli("queue", "remove", item["queue_id"][:8]).returncode == 0
+            assert hub.cli("queue", "off", item["queue_id"][:8]).returncode == 0
             terminal.wait_until(lambda: "queued" not in terminal.text(), "nothing queued")
             terminal.type("q")
             assert terminal.wait_exit() == 0

@@ -45,7 +45,7 @@ def test_a_setting_is_set_and_unset_and_a_bad_one_changes_nothing() -> None:
         assert tomllib.loads(hub.cli("config", "get", "detection").stdout)["detection"]["settle_ms"] == 75
         slip = hub.cli("config", "get", "detection.setle_ms")
         assert slip.returncode == 2 and "did you mean detection.settle_ms" in slip.stderr
-        assert hub.cli("config", "remove", name).returncode == 0
+        assert hub.cli("config", "unset", name).returncode == 0
         assert "settle_ms" not in hub.home.config.read_text()
 
 

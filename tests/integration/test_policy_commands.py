@@ -149,10 +149,10 @@ def test_grants_are_added_listed_used_and_revoked(hub: HubProcess) -> None:
         assert "cargo test" in hub.cli("grants", "list").stdout
         host.raise_prompt(asking("cargo test -p x"))
         host.answer_typing()
-        assert hub.json("grants", "remove", made["grant_id"][:8])["ended"] == [made["grant_id"]]
+        assert hub.json("grants", "revoke", made["grant_id"][:8])["ended"] == [made["grant_id"]]
         host.raise_prompt(asking("cargo test -p y"))
         wait_for(hub.is_asked)
-        assert hub.cli("grants", "remove", "ffffffff").returncode == 1
+        assert hub.cli("grants", "revoke", "ffffffff").returncode == 1
 
 
 def test_what_cannot_be_granted_says_why(hub: HubProcess) -> None:

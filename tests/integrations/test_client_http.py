@@ -39,7 +39,7 @@ class Credentials(TypedDict):
 
 def credentials(hub: HubProcess, scope: str, name: str = "") -> Credentials:
     url = address(hub)
-    made = hub.cli("token", "add", name or f"a-{scope}", "--scope", scope)
+    made = hub.cli("token", "create", name or f"a-{scope}", "--scope", scope)
     assert made.returncode == 0, made.stderr
     return {"url": url, "token": made.stdout.strip()}
 
@@ -202,7 +202,7 @@ def test_a_revoked_token_hears_nothing_more(hub_api: HubApi, client: Client) -> 
     with ThreadPoolExecutor() as pool:
         asked = pool.submit(client.ask, "Go on?")
         hub_api.next()
-        assert hub_api.hub.cli("token", "remove", "a-ask").returncode == 0
+        assert hub_api.hub.cli("token", "revoke", "a-ask").returncode == 0
         with pytest.raises(Refused) as refused:
             asked.result(30)
     assert refused.value.status == 401

@@ -152,7 +152,7 @@ class WebQuestion(AskQuestion):
     def __init__(self, hub: HubProcess, number: int, folder: Path) -> None:
         token = folder / "token"
         if not token.exists():
-            token.write_text(hub.cli("token", "add", f"rounds-{folder.name}", "--scope", "ask").stdout.strip())
+            token.write_text(hub.cli("token", "create", f"rounds-{folder.name}", "--scope", "ask").stdout.strip())
         url = json.loads((hub.home.root / "web.json").read_text())["url"]
         self.caller = subprocess.Popen(
             [sys.executable, "-c", CALLER, url, token.read_text(), f"Question {number}?"],

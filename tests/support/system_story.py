@@ -163,7 +163,7 @@ def attempts(prompt_id: str, hub_pid: int) -> dict[str, str]:
         "answer": refused("reply", prompt_id[:8], "y"),
         "answer, cut loose": refused_alone("reply", prompt_id[:8], "y"),
         "let a browser in": refused("web", "--no-open"),
-        "make a token": refused("token", "add", "x", "--scope", "admin"),
+        "make a token": refused("token", "create", "x", "--scope", "admin"),
         "enrol a passkey": refused("passkey", "add", "--no-qr"),
         "reload the rules": refused("hub", "reload"),
         "stop the service": refused("hub", "stop"),
@@ -263,7 +263,7 @@ def by_token(port: int, token: str, prompt_id: str) -> str:
 def default_hub() -> dict[str, Any]:
     """Before anything is installed: dev has a hub of their own, and eve is another account of the machine."""
     asked = ask_in_session('read -p "Delete build? [y/N] " a; echo "$a" > default-answer')
-    token = json.loads(as_dev("token", "add", "ci", "--scope", "answer", "--json")["out"])["token"]
+    token = json.loads(as_dev("token", "create", "ci", "--scope", "answer", "--json")["out"])["token"]
     other = run_as("eve", sys.executable, "-P", __file__, "outsider of default", token, asked)
     assert other["code"] == 0, other
     told = {"tried": json.loads(other["out"]), "answered": os.path.exists(f"{DEV_HOME}/default-answer")}

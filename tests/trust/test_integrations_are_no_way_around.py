@@ -28,7 +28,7 @@ def asked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """A real session whose tool asked by socket and by HTTP in every manner, and tried to answer all of it."""
     folder = tmp_path_factory.mktemp("inside")
     with hub_process("[channels.web]\nport = 0\n") as hub:
-        token = hub.cli("token", "add", "found", "--scope", "answer").stdout.strip()
+        token = hub.cli("token", "create", "found", "--scope", "answer").stdout.strip()
         way = {"home": str(hub.home.root), "token": token}
         way["url"] = json.loads(written(hub.home.root / "web.json"))["url"]
         hub.environ |= {self_answer.HOME: way["home"], "PYTHONPATH": str(ROOT)}

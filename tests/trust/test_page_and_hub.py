@@ -223,9 +223,9 @@ def test_a_link_answers_and_nothing_more_unless_asked(real: HubProcess) -> None:
     (device,) = real.json("web", "devices")
     assert (device["name"], device["scope"]) == ("page", "answer")
     assert real.cli("web", "rename", "page", "hub").returncode == 0
-    assert real.cli("web", "remove", "hub").returncode == 0
+    assert real.cli("web", "revoke", "hub").returncode == 0
     assert real.json("web", "devices") == []
-    assert real.cli("web", "remove", "hub").returncode == 1
+    assert real.cli("web", "revoke", "hub").returncode == 1
 
 
 def test_nothing_in_the_home_folder_lets_a_process_in(real: HubProcess) -> None:

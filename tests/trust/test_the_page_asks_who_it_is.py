@@ -98,7 +98,7 @@ def test_a_login_that_a_tool_has_read_decides_nothing(attack: str, user: str, tm
 @pytest.mark.parametrize("attack", ["cookie", "in flight", "thread"])
 def test_a_token_that_a_tool_has_found_decides_nothing_however_it_hides(attack: str, user: str, tmp_path: Path) -> None:
     with attacked(attack, tmp_path, user) as hub:
-        made = hub.json("token", "add", "ci", "--scope", "answer")
+        made = hub.json("token", "create", "ci", "--scope", "answer")
         put(tmp_path / "found", json.dumps({"token": made["token"]}))
         assert refused(tmp_path, hub)
 
@@ -184,7 +184,7 @@ def relay_of_another_user(port: int) -> Iterator[int]:
 @pytest.mark.skipif(os.getuid() != 0, reason="another user's process is needed")
 def test_a_relay_of_another_user_hides_nobody(tmp_path: Path) -> None:
     with attacked("relay", tmp_path, "root") as hub:
-        made = hub.json("token", "add", "ci", "--scope", "answer")
+        made = hub.json("token", "create", "ci", "--scope", "answer")
         put(tmp_path / "found", json.dumps({"token": made["token"]}))
         with relay_of_another_user(json.loads((hub.home.root / "web.json").read_text())["port"]) as port:
             put(tmp_path / "relay", str(port))
@@ -202,7 +202,7 @@ def test_a_proxy_says_for_whom_it_asks_and_nobody_of_this_machine_decides_throug
 ) -> None:
     with hub_process(f'{WEB}hosts = ["box.example"]\n') as hub, FakeHost(hub.home) as host:
         port = json.loads(written(hub.home.root / "web.json"))["port"]
-        token = hub.json("token", "add", "ci", "--scope", "answer")["token"]
+        token = hub.json("token", "create", "ci", "--scope", "answer")["token"]
         prompt_id = host.raise_prompt()
         wait_for(hub.is_asked)
         headers = {"Host": "box.example", "Authorization": f"Bearer {token}"}

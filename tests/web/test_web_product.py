@@ -55,18 +55,18 @@ def test_the_command_prints_a_link_that_opens_the_page_and_a_code_to_scan(hub: H
 
 
 def test_a_token_is_made_used_listed_and_revoked(hub: HubProcess) -> None:
-    secret = hub.cli("token", "add", "ci", "--scope", "read").stdout.strip()
+    secret = hub.cli("token", "create", "ci", "--scope", "read").stdout.strip()
     url = hub.json("web", "--no-open")["url"]
     headers = {"Authorization": f"Bearer {secret}"}
     assert httpx.get(f"{url}{API}/prompts", headers=headers).status_code == 200
     (listed,) = hub.json("token", "list")
     assert (listed["name"], listed["scope"]) == ("ci", "read")
     assert secret.split("_", 2)[2] not in json.dumps(listed)
-    twice = hub.cli("token", "add", "ci")
+    twice = hub.cli("token", "create", "ci")
     assert (twice.returncode, "revoke it first" in twice.stderr) == (1, True)
-    assert hub.cli("token", "remove", "ci").returncode == 0
+    assert hub.cli("token", "revoke", "ci").returncode == 0
     assert httpx.get(f"{url}{API}/prompts", headers=headers).status_code == 401
-    assert hub.cli("token", "remove", "ci").returncode == 1
+    assert hub.cli("token", "revoke", "ci").returncode == 1
     for path in hub.home.root.iterdir():
         if path.is_file():
             assert secret.split("_", 2)[2].encode() not in path.read_bytes(), path.name

@@ -14,7 +14,7 @@ from typing import Any
 import click
 
 from atlasbridge.bootstrap import check_configuration, load_configuration
-from atlasbridge.cli.printing import echo, home, hub_client, json_option, print_json
+from atlasbridge.cli.printing import Renaming, echo, home, hub_client, json_option, print_json
 from atlasbridge.config.load import locate_settings, setting_paths, variable
 from atlasbridge.config.model import AtlasBridgeConfig
 from atlasbridge.config.session import hide_secrets
@@ -210,7 +210,7 @@ def write_checked(home: Home, text: str) -> None:
     sync_folder(home.config.parent)
 
 
-@click.group("config")
+@click.group("config", cls=Renaming, renamed={"unset": "remove"})
 def command() -> None:
     """Show, check or change the configuration."""
 

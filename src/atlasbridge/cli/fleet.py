@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 import click
 
 from atlasbridge.bootstrap import build_tracer, plan_server_chats
-from atlasbridge.cli.printing import DURATION, home, json_option, last_option, print_json, print_table
+from atlasbridge.cli.printing import DURATION, Renaming, home, json_option, print_json, print_table
 from atlasbridge.core.daemon.request import HubClient
 from atlasbridge.core.distribution import install_line
 from atlasbridge.core.errors import AtlasBridgeError, ChannelError, ConfigError, HubUnavailable
@@ -237,6 +237,7 @@ def leave(force: bool) -> None:
     show_default=True,
     help="How long ended prompts and sessions are kept; the log stays.",
 )
+@click.option("--keep-days", type=float, hidden=True)
 @click.option(
     "--log-format",
     type=click.Choice(["auto", "json", "text"]),
@@ -255,6 +256,7 @@ def serve(
     connections: int,
     metrics_token_file: Path | None,
     keep: float,
+    keep_days: float | None,
     log_format: str,
     config_path: Path | None,
 ) -> None:
@@ -267,7 +269,9 @@ def serve(
     open_log(Path(os.devnull), level, 0, 0, to_terminal=True, as_json=as_json)
     token = metrics_token_file.read_text().strip() if metrics_token_file else ""
     oidc = _read_oidc(config_path) if config_path else None
-    place = server.server.Address(host, port, url, cert, key, token, connections, keep, oidc)
+    place = server.server.Address(
+        host, port, url, cert, key, token, connections, keep if keep_days is None else keep_days * 86_400.0, oidc
+    )
     read_plan = partial(plan_server_chats, config_path, os.environ) if config_path else None
     tracer = build_tracer("atlasbridge-fleet", os.environ)
     started = lambda known_as: click.echo(f"The fleet server is at {known_as}")  # noqa: E731
@@ -362,6 +366,7 @@ def _postgres(program: str, *words: str) -> None:
 @click.option("--name", default="", help="Valid for a machine of this name alone.")
 @click.option("--ephemeral", is_flag=True, help="For containers and jobs: removed once silent.")
 @click.option("--ttl", type=DURATION, default="1h", show_default=True, help="How long the invitation is valid.")
+@click.option("--minutes", type=float, hidden=True)
 @click.option("--uses", default=1, show_default=True, help="How many machines can use it.")
 @json_option
 def invite(
@@ -370,11 +375,13 @@ def invite(
     name: str,
     ephemeral: bool,
     ttl: float,
+    minutes: float | None,
     uses: int,
     as_json: bool,
 ) -> None:
     """Print the command with which a machine joins, once."""
-    address = _invite(database_url, url, name=name, ephemeral=ephemeral, ttl_s=ttl, uses=uses)
+    ttl_s = ttl if minutes is None else minutes * 60
+    address = _invite(database_url, url, name=name, ephemeral=ephemeral, ttl_s=ttl_s, uses=uses)
     if as_json:
         print_json({"address": address})
     else:
@@ -459,7 +466,7 @@ def rules(database_url: str, file: Path | None, as_json: bool) -> None:
 # machines
 
 
-@command.group(invoke_without_command=True)
+@command.group(cls=Renaming, renamed={"revoke": "remove"}, invoke_without_command=True)
 @click.option("--database", "database_url", envvar="ATLASBRIDGE_FLEET_DATABASE", default="")
 @click.option("-a", "--all", "include_gone", is_flag=True, help="Also those that are gone.")
 @json_option
@@ -694,20 +701,24 @@ def remove_person(database_url: str, name: str) -> None:
 def allow_person(database_url: str, holder: str, machine: str, folder: str, see: bool, remove: bool) -> None:
     """Allow HOLDER, a person or @team, to answer for these machines and folders."""
     if remove:
-        if not work(database_url, server.people.deny, holder, machine, folder, operator()):
-            raise AtlasBridgeError(f"{holder} has no such permission", "list them: atlasbridge fleet people list")
-        click.echo(f"{holder} is no longer allowed: machine {machine}, folder {folder}.")
+        deny_person(database_url, holder, machine, folder)
         return
     may = "see" if see else "answer"
     work(database_url, server.people.allow, holder, machine, folder, may, operator())
     click.echo(f"{holder} is allowed to {may}: machine {machine}, folder {folder}.")
 
 
+def deny_person(database_url: str, holder: str, machine: str, folder: str) -> None:
+    if not work(database_url, server.people.deny, holder, machine, folder, operator()):
+        raise AtlasBridgeError(f"{holder} has no such permission", "list them: atlasbridge fleet people list")
+    click.echo(f"{holder} is no longer allowed: machine {machine}, folder {folder}.")
+
+
 @people.command("team")
 @database_option
 @click.argument("team")
 @click.argument("name")
-@click.option("--remove", is_flag=True, help="Remove NAME from TEAM.")
+@click.option("--remove", "--out", "remove", is_flag=True, help="Remove NAME from TEAM.")
 def set_team(database_url: str, team: str, name: str, remove: bool) -> None:
     """Add NAME to TEAM: they are allowed what @TEAM is allowed."""
     called = team.lstrip("@")
@@ -774,7 +785,16 @@ def audit() -> None:
 
 @audit.command("show")
 @database_option
-@last_option(100)
+@click.option(
+    "-n",
+    "--lines",
+    "--limit",
+    "limit",
+    type=click.IntRange(1),
+    default=100,
+    show_default=True,
+    help="How many, from the end.",
+)
 def show_log(database_url: str, limit: int) -> None:
     """Print entries of the server's log, one JSON object per line."""
     for line in work(database_url, server.audit.entries, limit):
@@ -797,3 +817,10 @@ def verify_log(ctx: click.Context, database_url: str, wait: float, as_json: bool
         print_table(("machine", "audit log", "entries"), rows, "no machine has joined yet")
     if not found["ok"]:
         ctx.exit(1)
+
+
+# Earlier spellings, understood for one more version.
+for _old, _now in (("revoke", remove_machine), ("screens", screens)):
+    command.add_command(click.Command(_old, callback=_now.callback, params=_now.params, hidden=True))
+_params = [parameter for parameter in allow_person.params if parameter.name not in ("see", "remove")]
+people.add_command(click.Command("deny", callback=deny_person, params=_params, hidden=True))

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import click
 
-from atlasbridge.cli.printing import echo, home, json_option, print_json, print_table
+from atlasbridge.cli.printing import Renaming, echo, home, json_option, print_json, print_table
 from atlasbridge.cli.run import needs_unix
 from atlasbridge.core.daemon.request import HubClient, lock_holder, stop_hub
 from atlasbridge.core.errors import AtlasBridgeError, HubUnavailable
@@ -25,7 +25,7 @@ from atlasbridge.core.process import own_python
 # PATH, so that AtlasBridge and the tool never find the script again. It cannot call itself, and nothing inside a
 # session is wrapped twice.
 
-MARK = "# made by: atlasbridge shim add"
+MARK = "# made by: atlasbridge shim install"
 _SCRIPT = """#!/bin/sh
 {mark} {tool}
 # ATLASBRIDGE_BYPASS=1 runs the tool itself; so does a pipe, and a session that is AtlasBridge's already.
@@ -68,7 +68,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]*")
 folder_option = click.option("--folder", type=click.Path(path_type=Path), help="Where the scripts stand.")
 
 
-@click.group("shim")
+@click.group("shim", cls=Renaming, renamed={"install": "add", "uninstall": "remove"})
 def shim_command() -> None:
     """Run a tool under AtlasBridge when you type its name: small scripts that come before the tools on PATH."""
 

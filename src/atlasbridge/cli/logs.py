@@ -21,7 +21,6 @@ from atlasbridge.cli.printing import (
     home,
     hub_client,
     json_option,
-    last_option,
     print_json,
     print_line,
     print_table,
@@ -253,7 +252,16 @@ def _verdict(seen: list[SeenHead]) -> dict[str, Any]:
 
 
 @audit_command.command()
-@last_option(20)
+@click.option(
+    "-n",
+    "--lines",
+    "--limit",
+    "limit",
+    type=click.IntRange(1),
+    default=20,
+    show_default=True,
+    help="How many, from the end.",
+)
 @click.option("--session", default="", shell_complete=complete_sessions, help="Only this session: its name or id.")
 @click.option("--prompt", default="", help="Only this prompt: its id, or the beginning of one.")
 @click.option("--event", default="", help="Only this event, such as REPLY_INJECTED.")

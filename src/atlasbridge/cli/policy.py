@@ -12,7 +12,7 @@ import click
 
 from atlasbridge.cli.by_name import find_prompt_id
 from atlasbridge.cli.help import complete_prompts
-from atlasbridge.cli.printing import DURATION, echo, home, hub_client, json_option, print_json, print_table
+from atlasbridge.cli.printing import DURATION, Renaming, echo, home, hub_client, json_option, print_json, print_table
 from atlasbridge.core.clock import SystemClock, iso
 from atlasbridge.core.errors import AtlasBridgeError, ConfigError, HubUnavailable
 from atlasbridge.core.policy.offer import PastQuestion
@@ -357,7 +357,7 @@ def reload_hub() -> None:
 # `atlasbridge grants`: adds a grant from a prompt, lists grants and revokes them.
 
 
-@click.group("grants")
+@click.group("grants", cls=Renaming, renamed={"revoke": "remove"})
 def grants_command() -> None:
     """What you allowed for a while: add from a prompt, list, remove."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import click
@@ -18,8 +18,9 @@ from atlasbridge.core.home import Home
 
 
 def last_option(default: int) -> Callable[[Any], Any]:
-    names, about = ("-n", "--lines", "--limit", "limit"), "How many, from the end."
-    return click.option(*names, type=click.IntRange(1), default=default, show_default=True, help=about)
+    about = "How many, from the end."
+    kind = click.IntRange(1)
+    return click.option("-n", "--lines", "--limit", "limit", type=kind, default=default, show_default=True, help=about)
 
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
@@ -95,3 +96,22 @@ class Duration(click.ParamType):  # type: ignore[type-arg]  # older versions of 
 
 
 DURATION = Duration()
+
+
+# Command groups that accept old names of their commands.
+
+
+class Renaming(click.Group):
+    """A group that accepts old names of its commands and prints the new ones."""
+
+    def __init__(self, *args: Any, renamed: Mapping[str, str] | None = None, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._renamed = dict(renamed or {})
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        now = self._renamed.get(cmd_name)
+        if now is None or cmd_name in self.commands:
+            return super().get_command(ctx, cmd_name)
+        if not ctx.resilient_parsing:
+            click.echo(f"note: this command is called {ctx.command_path} {now} now", err=True)
+        return super().get_command(ctx, now)

@@ -13,7 +13,7 @@ import click
 from atlasbridge.cli.by_name import find_prompt_id, find_session_id, sessions_of
 from atlasbridge.cli.help import complete_prompts, complete_sessions
 from atlasbridge.cli.overview import asking_line, is_idle, why_left
-from atlasbridge.cli.printing import DURATION, ago, echo, hub_client, json_option, print_json, print_table
+from atlasbridge.cli.printing import DURATION, Renaming, ago, echo, hub_client, json_option, print_json, print_table
 from atlasbridge.core.daemon.request import HubClient
 from atlasbridge.core.escape import escape_controls
 from atlasbridge.core.prompt.gate import LEAVES
@@ -178,7 +178,7 @@ def report_many(answer: dict[str, Any], as_json: bool) -> int:
 # `atlasbridge later`: lists and revokes scheduled answers and snoozed prompts.
 
 
-@click.group("later")
+@click.group("later", cls=Renaming, renamed={"revoke": "remove"})
 def later_command() -> None:
     """Scheduled answers: list, remove.  To schedule one: atlasbridge reply ID VALUE --at 06:00"""
 
@@ -213,7 +213,7 @@ def revoke(later_id: str, as_json: bool) -> int:
 # `atlasbridge queue`: instructions that wait until a tool is idle, also those from chats.
 
 
-@click.group("queue", invoke_without_command=True)
+@click.group("queue", cls=Renaming, renamed={"off": "remove"}, invoke_without_command=True)
 @json_option
 @click.pass_context
 def queue_command(context: click.Context, as_json: bool) -> None:

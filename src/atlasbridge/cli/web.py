@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from atlasbridge.cli.printing import ago, echo, home, json_option, print_json, print_table
+from atlasbridge.cli.printing import Renaming, ago, echo, home, json_option, print_json, print_table
 from atlasbridge.core.clock import SystemClock
 from atlasbridge.core.daemon.request import HubClient, ensure_hub
 from atlasbridge.core.errors import AtlasBridgeError
@@ -44,7 +44,7 @@ class PageClient:
 SCOPES = click.Choice(["read", "answer", "admin"])
 
 
-@click.group("web", invoke_without_command=True)
+@click.group("web", cls=Renaming, renamed={"revoke": "remove"}, invoke_without_command=True)
 @click.option(
     "--open/--no-open", "opens", default=None, help="Open a browser here.  [default: when there is a display]"
 )
@@ -160,7 +160,7 @@ def draw_code(link: str) -> None:
 # `atlasbridge token`: manages tokens for the HTTP API, each with one scope; only their digests are stored.
 
 
-@click.group("token")
+@click.group("token", cls=Renaming, renamed={"create": "add", "revoke": "remove"})
 def token_command() -> None:
     """Add, list and remove tokens for the HTTP API."""
 
