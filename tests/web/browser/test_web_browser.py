@@ -225,7 +225,7 @@ def test_no_and_yes_are_on_the_screen_however_long_the_command_is(hub: ThreadedH
         hub.run(hub.hub.move(record, PromptState.WITHDRAWN, Receipt("withdrawn", "The tool moved on.", "")))
 
 
-def test_the_bar_of_a_phone_covers_nothing_of_the_card_and_no_word_is_broken_after_its_hyphen(
+def test_the_bar_covers_nothing_of_the_card_and_no_word_is_broken_after_its_hyphen(
     hub: ThreadedHub, browser: webdriver.Chrome
 ) -> None:
     always = "Yes, and don't ask again for npm run test:unit -- --coverage"
@@ -234,7 +234,7 @@ def test_the_bar_of_a_phone_covers_nothing_of_the_card_and_no_word_is_broken_aft
         replace(command("npm test -- --coverage"), choices=(menu[0], replace(menu[1], label=always), *menu[2:]))
     )
     browser.execute_script(f"location.hash = '#prompt/{record.prompt_id}'")
-    for width, height in ((320, 568), (390, 664)):
+    for width, height in ((320, 568), (390, 664), (768, 1024), (1280, 800)):
         phone(browser, width, height)
         find(browser, f"[data-prompt='{record.prompt_id}'] .later summary")
         covered, broken = browser.execute_script(
