@@ -63,6 +63,9 @@ class FakeDetector:
     def has_left(self, digest: str) -> bool:
         return not self.shows(digest)
 
+    def refilled(self, digest: str) -> bool:
+        return False
+
     def took_first_key(self) -> None:
         self.first_keys += 1
 

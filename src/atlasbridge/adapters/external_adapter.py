@@ -99,6 +99,9 @@ class ExternalDetector:
     def line_begun(self) -> bool:
         return self._told is None and self._usual.line_begun
 
+    def refilled(self, digest: str) -> bool:
+        return self._told is None and self._usual.refilled(digest)
+
     def begun(self, now: float) -> bool:
         """Typed characters are not visible while an adapter reads them."""
         return self._told is None and self._usual.begun(now)

@@ -254,6 +254,18 @@ def test_a_line_that_somebody_has_begun_and_left_is_the_same_prompt(
     assert not play.detector.line_begun
 
 
+def test_a_field_that_somebody_has_changed_and_left_is_the_same_prompt() -> None:
+    play = Playbook(RAW) >> "Install where? /usr/local" >> 0.5 << Raised("free_text", "Install where?")
+    digest = play.prompt.digest
+    play >> Keys("x") >> "x" >> 1.0 << Nothing()
+    assert play.detector.begun(play.now) and play.detector.refilled(digest)
+    play >> 10.0 << Nothing()
+    assert not play.detector.begun(play.now)
+    assert not play.detector.still_shows(digest), "Enter would send another value than the person has read"
+    prompt = play.detector.open_prompt
+    assert prompt is not None and prompt.text_steps[0].keys == b"\x7f" * len("/usr/localx")
+
+
 def test_keys_that_a_raw_program_has_read_are_no_begun_line() -> None:
     play = Playbook(RAW) >> "Delete it? [y/N] " >> 0.2 << Raised("yes_no")
     play >> Keys("x") >> 1.0

@@ -57,6 +57,22 @@ def test_the_keys_are_typed_and_the_detector_is_told_first(bench: Bench) -> None
     assert (ReplyTyped("d1"), bench.clock.now()) in bench.detector.events
 
 
+@pytest.mark.parametrize(("looks", "typed"), [(9, b"yes\r"), (10**6, b"yes")], ids=["a moment", "for good"])
+def test_a_prompt_that_is_gone_while_it_is_drawn_again_gets_its_enter(bench: Bench, looks: int, typed: bytes) -> None:
+    bench.pty.line = LineFlags(canonical=False)
+    hand = typist(bench, Step(b"yes", When.DRAINED), Step(b"\r"))
+    gone = 0
+
+    def shows(digest: str) -> bool:
+        nonlocal gone
+        gone += bool(bench.detector.kinds().count("ReplyTyped"))
+        return not 0 < gone <= looks
+
+    bench.detector.shows = shows
+    assert hand.type("p1", YES).outcome == "typed"
+    assert bench.pty.typed() == typed
+
+
 def test_a_line_that_somebody_has_begun_and_left_is_erased_first(bench: Bench) -> None:
     bench.detector.line_begun = True
     bench.pty.line = LineFlags(canonical=True, kill=b"\x15")

@@ -8,8 +8,17 @@ import pytest
 from tests.support.ledgers import SECRET, YES_NO, answer_to
 
 from atlasbridge.core.prompt.answer import call_person
-from atlasbridge.core.prompt.gate import decide_reply, describe_decision, fate, nonce_matches, refuse_claim
-from atlasbridge.core.prompt.model import Answer, AnswerKind, InboundReply, PromptRecord, PromptState, Refusal, Reject
+from atlasbridge.core.prompt.gate import Cancel, decide_reply, describe_decision, fate, nonce_matches, refuse_claim
+from atlasbridge.core.prompt.model import (
+    Answer,
+    AnswerKind,
+    InboundReply,
+    PromptRecord,
+    PromptState,
+    PromptType,
+    Refusal,
+    Reject,
+)
 from atlasbridge.core.values import replace
 
 RECORD = PromptRecord(
@@ -34,6 +43,26 @@ def reason(record: PromptRecord | None, reply: InboundReply, allowed: bool = Tru
 def test_a_right_reply_becomes_an_answer() -> None:
     decision = decide_reply(RECORD, GOOD, allowed=True, now=50.0)
     assert isinstance(decision, Answer) and decision.kind is AnswerKind.YES
+
+
+SHOWS_CANCEL = replace(YES_NO, type=PromptType.TYPE_FREE_TEXT, choices=(), screen="Name: ____\n <Ok>  <Cancel>")
+
+
+@pytest.mark.parametrize(
+    ("value", "nonce", "screen", "leaves"),
+    [
+        ("leave", "", SHOWS_CANCEL.screen, True),
+        ("Cancel", "", SHOWS_CANCEL.screen, False),  # perhaps the program's own button
+        ("cancel", RECORD.nonce, SHOWS_CANCEL.screen, True),  # our own button
+        ("cancel", "", "Name: ____", True),
+    ],
+)
+def test_cancel_leaves_a_prompt_alone_only_if_it_cannot_mean_the_programs_own(
+    value: str, nonce: str, screen: str, leaves: bool
+) -> None:
+    record = replace(RECORD, prompt=replace(SHOWS_CANCEL, screen=screen))
+    decision = decide_reply(record, replace(GOOD, value=value, nonce=nonce), allowed=True, now=50.0)
+    assert decision == Cancel() if leaves else isinstance(decision, Reject) and '"leave"' in decision.sentence
 
 
 @pytest.mark.parametrize(

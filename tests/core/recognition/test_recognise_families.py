@@ -298,3 +298,51 @@ def test_the_enter_of_a_drawn_secret_waits_until_it_is_drawn() -> None:
     steps = encode_answer(play.prompt, Answer(AnswerKind.TEXT, "hunter2"))
     assert play.prompt.secret
     assert [step.until for step in steps] == [When.REDRAWN, When.AT_ONCE]
+
+
+def test_a_list_above_a_field_is_chosen_with_the_arrows() -> None:
+    """Fuzzy finders: Enter takes the highlighted row, whatever words are typed."""
+    rows = "  oldest\n  middle\n\x1b[36m▌ newest\x1b[0m\n\n"
+    play = Playbook(RAW) >> f"{rows}Which checkpoint? " >> 1.0 << Raised("multiple_choice", "Which checkpoint?")
+    assert typed(play, "oldest") == b"\x1b[A\x1b[A\r"
+    assert isinstance(decide_answer(play.prompt, "eldest"), Reject)
+
+
+def test_finished_steps_above_a_field_are_no_list() -> None:
+    play = Playbook(RAW) >> "✔ build\n  test\n  lint\n\nRelease name: " >> 1.0 << Raised("free_text", "Release name:")
+    assert typed(play, "one") == b"one\r"
+
+
+def test_words_are_refused_where_a_choice_is_lit_and_nothing_is_known() -> None:
+    play = Playbook(RAW) >> " alpha  beta \x1b[7m gamma \x1b[27m" >> 12.0 << Raised("unknown")
+    assert isinstance(decide_answer(play.prompt, "alpha"), Reject)
+
+
+def test_letters_in_braces_behind_a_word_are_no_choices() -> None:
+    asked = "Last sector, +/-sectors or +/-size{K,M,G,T,P} (2048-131071, default 131071): "
+    play = Playbook(READING) >> asked >> 0.2 << Raised("free_text")
+    assert typed(play, "+10M") == b"+10M\r"
+
+
+def test_a_value_alone_in_its_row_is_erased() -> None:
+    play = Playbook(RAW) >> "Install where?\n/usr/local" >> 1.0 << Raised("unknown", "/usr/local")
+    assert typed(play, "/opt") == b"\x7f" * len("/usr/local") + b"/opt\r"
+
+
+@pytest.mark.parametrize("foot", ["Master password: █", "Enter the 6-digit code from your authenticator\r\n_ _ _ _"])
+def test_a_field_for_a_secret_is_one_even_if_its_keys_are_unknown(foot: str) -> None:
+    play = Playbook(RAW) >> f"{ALTERNATE}{HIDE}\x1b[5;5H{foot}".encode() >> 12.0 << Raised("unknown")
+    assert play.prompt.secret
+
+
+def test_a_unique_letter_chooses_from_a_counted_list() -> None:
+    drawn = "  1: status  2: update  3: revert  4: quit\nWhat now> "
+    play = Playbook(READING) >> drawn >> 0.2 << Raised("multiple_choice")
+    assert typed(play, "q") == b"4\r"
+    play = Playbook(READING) >> "  1: status  2: stage\nWhat now> " >> 0.2 << Raised("multiple_choice")
+    assert isinstance(decide_answer(play.prompt, "s"), Reject)
+
+
+def test_yes_and_no_mean_labels_that_say_so_in_other_words() -> None:
+    play = Playbook(POLLING) >> f"? Want it? › Nope / Yep{HIDE}" >> 1.0 << Raised("multiple_choice")
+    assert typed(play, "y") == b"\x1b[C\r"

@@ -172,14 +172,19 @@ class Detector:
     @property
     def open_prompt(self) -> Prompt | None:
         """The open prompt with the keys for its choices, starting at the current highlight."""
-        found = self._untouched() if self._open else None
-        if self._open is None or found is None or not (found.choices or found.fields):
+        found = self._untouched(refilled=True) if self._open else None
+        if self._open is None or found is None:
             return self._open.prompt if self._open else None
         return replace(self._open.prompt, choices=found.choices, text_steps=found.text_steps, fields=found.fields)
 
     def still_shows(self, digest: str) -> bool:
         """Whether this prompt is on the screen now, without any typed text."""
         return self._is_open(digest) and self._untouched() is not None
+
+    def refilled(self, digest: str) -> bool:
+        """Whether this prompt is on the screen, and only the text in its field is another one."""
+        found = self._untouched(refilled=True) if self._is_open(digest) else None
+        return found is not None and self._open is not None and found.filled != self._open.found.filled
 
     def has_left(self, digest: str) -> bool:
         """Whether the prompt is gone. Unlike in `still_shows`, a partly typed answer does not make it gone."""
@@ -194,7 +199,7 @@ class Detector:
     def _is_open(self, digest: str) -> bool:
         return self._open is not None and self._open.prompt.digest == digest and not self._exited
 
-    def _untouched(self) -> Finding | None:
+    def _untouched(self, refilled: bool = False) -> Finding | None:
         opened, found = self._open, self._recognise_open()
         if opened is not None and self._held and not self._keys_since_raise:
             return opened.found
@@ -202,7 +207,8 @@ class Detector:
             return None
         if found.constraints.get("idle") and self._tool_works(found):
             return None
-        untouched = opened.is_untouched(found, self.screen_history.look())
+        filled = opened.found.filled if refilled else found.filled
+        untouched = opened.is_untouched(replace(found, filled=filled), self.screen_history.look())
         return found if untouched and not self._asks_of_another(found) else None
 
     def _has_its_text(self, found: Finding) -> bool:
@@ -243,7 +249,7 @@ class Detector:
         """Whether a person has typed keys to which the tool has not responded with any output, or a part of a line
         just now. A program that reads single keys has discarded them after a moment.
         """
-        if self.line_begun:
+        if self.line_begun or (self._open is not None and self.refilled(self._open.prompt.digest)):
             return now - self._keys_at < LEAVES_S
         if self._keys_at <= self.screen_history.last_output:
             return False

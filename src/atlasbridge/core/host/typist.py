@@ -255,11 +255,15 @@ class Walk:
         said = typing.prompt.constraints
         boxed = said.get("idle") and not said.get("commands")  # the input box of an AI CLI
         guarded = typed[-1].until in _UNSEEN and not (boxed or typing.prompt.text_steps)
+        here = not guarded or self._wait_for(lambda: not self._gone(typed, typing), _HELD_S)
+        return "" if here else "the tool moved on"
+
+    def _gone(self, typed: tuple[Step, ...], typing: Typing) -> bool:
+        """Whether the prompt is gone, perhaps only for the moment in which the tool draws it again."""
         with self.watch.lock:
             self.watch.absorb()
-            gone = guarded and self.watch.has_left(typing.prompt.digest)
-            drawn = self.watch.opened is not None and (self._stands(typed[-1].keys) or self._only_echoed(typed, typing))
-        return "the tool moved on" if gone and not drawn else ""
+            drawn = self._stands(typed[-1].keys) or self._only_echoed(typed, typing)
+            return self.watch.has_left(typing.prompt.digest) and not (drawn and self.watch.opened is not None)
 
     def _same_reader(self, typing: Typing) -> bool:
         """Whether the terminal's mode is still the same; many programs change it for a moment after every key."""
@@ -296,26 +300,21 @@ class Walk:
         hidden = typing.prompt.secret and changed[0] == typing.row  # as signs in its place, or in that of a placeholder
         return hidden or now.replace(text, "", 1) == old
 
-    def _erased(self, typing: Typing) -> bool:
-        """Whether the cursor's row is empty, and the same as before: the tool is in the middle of drawing it again."""
-        row = self.watch.screen.cursor[0]
-        return row == typing.row and not self.watch.screen.line(row).strip()
-
     def _leaves(self, typing: Typing, number: int, steps: tuple[Step, ...]) -> Outcome | None:
         """Checks whether the tool takes the key by itself: then the following keys would answer the next prompt. If
         more of a word follows, a line that shows its first letter is an input line."""
         drained = self._drained()
         rest = _has_text(steps[number:])
+        typed = steps[:number]
         shown = self._held(lambda: rest and self._stands(steps[number - 1].keys))
-        stays_erased = self._held(lambda: self._erased(typing))
+        gone = self._held(lambda: self.watch.has_left(typing.prompt.digest) and not self._only_echoed(typed, typing))
         give_up_at = self.clock.now() + self.settings.step_timeout_s
         wait_until: float | None = None  # starts when the tool has read the key
         while self.clock.now() < give_up_at:
             self.pause(LOOK_S)
             with self.watch.lock:
                 self.watch.absorb()
-                left = self.watch.has_left(typing.prompt.digest) and not self._only_echoed(steps[:number], typing)
-                if left and (not self._erased(typing) or stays_erased()):
+                if gone():  # not only for the moment in which the tool draws it again
                     self.watch.took_first_key()
                     return Outcome("typed", FIRST_KEY if rest else "")
                 if shown():
@@ -574,7 +573,7 @@ class Typist:
 
     def _compare(self, prompt_id: str, answer: Answer) -> Compared | Outcome:
         """Returns what to type, or why nothing can be typed."""
-        prompt = self._watch.answerable(prompt_id)
+        prompt = self._watch.answerable(prompt_id, answer.kind not in (AnswerKind.ENTER, AnswerKind.KEYS))
         if isinstance(prompt, Outcome):
             return prompt
         working = self._watch.works()

@@ -125,16 +125,22 @@ class StallWatchdog:
         with self.lock:
             return self._typed.all()
 
-    def answerable(self, prompt_id: str) -> Prompt | Outcome:
-        """The prompt, if it is on the screen unchanged and nobody else is answering it; otherwise the reason."""
+    def answerable(self, prompt_id: str, replaces: bool = False) -> Prompt | Outcome:
+        """The prompt, if it is on the screen unchanged and nobody else is answering it; otherwise the reason.
+
+        `replaces`: the answer erases the text in the field, which can be another one than when the prompt was raised.
+        """
         self.absorb()
         opened = self.opened
         if opened is None or opened.prompt_id != prompt_id:
             return Outcome("stale", "the tool no longer asks this")
-        if not self._detector.still_shows(opened.prompt.digest):
-            return Outcome("stale", "the prompt is no longer on the screen")
+        refilled = self._detector.refilled(opened.prompt.digest)
+        if not self._detector.still_shows(opened.prompt.digest) and not refilled:
+            return Outcome("stale", "the prompt is no longer on the screen as it was asked")
         if self._detector.begun(self._clock.now()):
             return Outcome("stale", "somebody is typing at the terminal; answer again in 10 seconds if they have left")
+        if refilled and not replaces:
+            return Outcome("stale", "the text in its field has changed")
         return self._detector.open_prompt or opened.prompt
 
     @property

@@ -305,10 +305,13 @@ def _by_beginning(prompt: Prompt, word: str) -> Choice | None:
     """Finds a choice by an unambiguous beginning of its label. Yes and no never match this way, nor does "don't" match
     "Don't ask again"."""
     low = word.lower()
-    if _agrees(low) or _declines(low) or len(low) < 3:
+    counted = all(one.value.isdigit() and not (one.always or begins("agree", one.label)) for one in prompt.choices)
+    if _agrees(low) or _declines(low) or (len(low) < 3 and not (counted and low.isalpha())):
         return None
     labels = [(choice, _BRACKETS.sub("", choice.label).lower()) for choice in prompt.choices]
     begun = [choice for choice, label in labels if label.startswith(low)]
+    if len(low) < 3 and len(begun) != 1:
+        return None
     # a single word of one label, unless the label says more: "ask" does not match "Yes, and don't ask again"
     if not begun:
         begun = [choice for choice, label in labels if low in _WORDS.findall(label)]
@@ -337,7 +340,8 @@ def _by_meaning(prompt: Prompt, word: str) -> Choice | None:
     if _declines(low) or _is_letter(prompt, low, "refuse"):
         return _refusal(prompt)
     if _agrees(low) or _is_letter(prompt, low, "agree"):
-        agreeing = [choice for choice in prompt.choices if begins("agree", choice.label) and not choice.refuses]
+        said = [one for one in prompt.choices if begins("agree", one.label) or _agrees(one.label)]
+        agreeing = [choice for choice in said if not choice.refuses]
         once = [choice for choice in agreeing if not choice.always]
         preferred = once if len(once) == 1 else [choice for choice in once if choice.default]
         return preferred[0] if len(preferred) == 1 else None

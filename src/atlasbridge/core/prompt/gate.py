@@ -7,17 +7,21 @@ ensures that nothing changed between the decision and its record, and explains a
 
 from __future__ import annotations
 
+import re
 from hmac import compare_digest
 from typing import Final
 
 from atlasbridge.core.clock import local_time
+from atlasbridge.core.patterns import lazy
 from atlasbridge.core.prompt.answer import TIMER, call_person, decide_answer, quote_answer
 from atlasbridge.core.prompt.model import OPEN, Answer, InboundReply, PromptRecord, PromptState, Refusal, Reject
 from atlasbridge.core.values import frozen
 
 SHORT_ID: Final = 8  # shortest prefix of an id that a channel can send
 SHORT_NONCE: Final = 16  # 64 bits, which fits into a Telegram button
-LEAVES: Final = frozenset({"leave", "cancel"})  # the second is the name in earlier versions
+LEAVE: Final = "leave"
+LEAVES: Final = frozenset({LEAVE, "cancel"})  # the second is the name in earlier versions, and of our buttons
+_OWN_CANCEL = lazy(r"\bcancel\b", re.IGNORECASE)
 KEY_CHANNELS: Final = frozenset({"local"})
 
 OTHER_USER: Final = "other_user"  # such a caller can ask and read here, but not decide
@@ -40,7 +44,8 @@ def decide_reply(
     if refusal is not None or record is None:
         return refusal or _UNKNOWN
     if _cancels(record, reply):
-        return Cancel()
+        own = reply.value.strip().lower() != LEAVE and not reply.nonce and _OWN_CANCEL.search(record.prompt.screen)
+        return _WHICH_CANCEL if own else Cancel()
     return decide_answer(record.prompt, reply.value, as_text=reply.as_text, as_keys=reply.as_keys)
 
 
@@ -146,5 +151,10 @@ def _names(full: str, given: str) -> bool:
     return len(given) >= SHORT_ID and full.startswith(given)
 
 
+_WHICH_CANCEL: Final = Reject(
+    Refusal.BAD_VALUE,
+    'The program shows a Cancel of its own. Answer "leave" to leave this alone, or press the program\'s own: "esc" is '
+    "its key in most programs.",
+)
 _UNKNOWN: Final = Reject(Refusal.UNKNOWN_PROMPT, "There is no such prompt.")
 _WRONG_SESSION: Final = Reject(Refusal.WRONG_SESSION, "That prompt belongs to another session.")

@@ -61,13 +61,15 @@ def _asks(question: str, asks: tuple[str, ...], unless: tuple[str, ...]) -> bool
 
 
 def with_secrecy(found: Finding, dialect: Dialect) -> Finding:
-    known = found.constraints.get("secret") or found.constraints.get("idle")
-    if known or found.type is not PromptType.TYPE_FREE_TEXT or not asks_for_secret(_question(found), dialect):
+    known = any(found.constraints.get(name) for name in ("secret", "idle", "fields"))
+    words = found.type in (PromptType.TYPE_FREE_TEXT, PromptType.TYPE_UNKNOWN) and not found.orders
+    if known or not words or not asks_for_secret(_question(found), dialect):
         return found
     return replace(found, constraints={**found.constraints, "secret": True})
 
 
 def _question(found: Finding) -> str:
     """The line that asks, or the last words above it if the line is only a mark."""
-    rows = (found.core, *reversed(found.excerpt.split("\n")))
+    core = found.core if found.type is PromptType.TYPE_FREE_TEXT else ""  # of an unknown screen it is everything
+    rows = (core, *reversed(found.excerpt.split("\n")))
     return next((row.strip() for row in rows if any(map(str.isalpha, row))), "")

@@ -15,10 +15,12 @@ from atlasbridge.core.recognition import numbers
 from atlasbridge.core.recognition.dialect import Dialect
 from atlasbridge.core.recognition.finding import DRAWN_SCREEN, Facts, Finding
 from atlasbridge.core.recognition.kinds import with_secrecy
+from atlasbridge.core.recognition.question import Asked
 from atlasbridge.core.recognition.widgets import framed_dialog, pointed_list, side_by_side
 from atlasbridge.core.recognition.widgets.input_box import recognise_input_box
 from atlasbridge.core.recognition.widgets.known_dialog import recognise_dialog, recognise_region
 from atlasbridge.core.recognition.widgets.line_question import recognise_line
+from atlasbridge.core.recognition.widgets.list_rows import menu_finding
 from atlasbridge.core.recognition.widgets.resting_screen import has_bar, recognise_foot, whole_screen
 from atlasbridge.core.screen.frames import columns_of, find_frames, is_drawn
 from atlasbridge.core.screen.view import View
@@ -110,6 +112,10 @@ def _recognise(view: View, facts: Facts, dialect: Dialect) -> Finding:
     found = recognise_line(view, facts, dialect)
     if found and found.rule in GUESSES and facts.canonical is False:
         found = _over_rows(view, facts, dialect) or found
+        asks = found.rule == "line" and found.core.endswith(("?", ":", "？", "："))
+        menu = pointed_list.find_above(view) if asks and not dialect.idles else None
+        line = Asked(found.core, found.row)
+        found = menu_finding(view, menu, pointed_list.SHAPED, line, dialect) if menu else found
     drawn = found and facts.canonical is not True and not view.cursor_visible
     below = found and facts.canonical is False and (found.detached or drawn)  # of a list that is not known
     if found is None or (below and (found.rule in GUESSES or found.type is PromptType.TYPE_CONFIRM_ENTER)):

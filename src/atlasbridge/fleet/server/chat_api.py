@@ -19,7 +19,7 @@ from atlasbridge.core.escape import escape_controls
 from atlasbridge.core.ids import new_id
 from atlasbridge.core.operations import Caller, HubAs, Kept, Operation, Presence, Refused
 from atlasbridge.core.policy.escalation import HOUR_S, Tone
-from atlasbridge.core.prompt.gate import refuse_moment
+from atlasbridge.core.prompt.gate import LEAVE, LEAVES, refuse_moment
 from atlasbridge.core.prompt.model import InboundReply, PromptRecord, Receipt, Refusal, Reject
 from atlasbridge.core.routing.router import PromptRouter
 from atlasbridge.core.session.model import SessionRecord, SessionState
@@ -410,7 +410,10 @@ class ChatReplies:
             await self._note(asked, reply, person, refusal or _UNKNOWN)
             return refusal or _UNKNOWN
         key = reply.request_key or new_id()
-        wish = Proposal(*asked.key, person, reply.value, reply.as_text, reply.place or reply.channel, key)
+        value = (
+            LEAVE if reply.nonce and reply.value in LEAVES else reply.value
+        )  # of a button: the word could be its own
+        wish = Proposal(*asked.key, person, value, reply.as_text, reply.place or reply.channel, key)
         try:
             made = await self._propose(wish)
         except StoreError as error:

@@ -175,7 +175,7 @@ export class Card {
     const key = (value, label, shown) => el("button", { type: "button", "data-value": value, on: { click: () => this.answer(value, false, label) } }, shown);
     return el("div", { cls: "row keys", role: "group", "aria-label": t("Keys") },
       key("enter", t("Enter key"), unknown ? t("Send Enter") : "Enter"), key("esc", t("Esc key"), "Esc"), key("ctrl-c", t("Ctrl-C key"), "Ctrl-C"),
-      unknown ? key("cancel", t("Leave it"), t("Leave it")) : null,
+      unknown ? key("leave", t("Leave it"), t("Leave it")) : null,
       unknown ? el("button", { type: "button", on: { click: () => this.node.querySelector(".picture")?.scrollIntoView({ block: "start" }) } }, t("Show output")) : null);
   }
 

@@ -29,7 +29,7 @@ from atlasbridge.core.values import frozen, replace
 
 _CODED = lazy(r"[\[(]([A-Za-z?]{1,3})[\])]\s+([^\s(),:][^(),:]{0,60}?)\s*(?=,|:|\?|$|[\[(])")
 _OFFER = r"(?:\^\w|\w\(\w{1,20}\)|\[?\(?[\w?.*+!-]{1,24}\)?\]?)"  # one part of a group: `y`, `[yes]`, `d(iff)`, `^C`
-_GROUP = lazy(rf"[\[({{<]((?:{_OFFER}(?:\s*[,/|]\s*|\s+or\s+)){{1,30}}{_OFFER})[\])}}>]")
+_GROUP = lazy(rf"(?:[\[(<]|(?<!\w){{)((?:{_OFFER}(?:\s*[,/|]\s*|\s+or\s+)){{1,30}}{_OFFER})[\])}}>]")
 _KEYS = lazy(r"[\[(]((?:[^\s,\])]{1,2},){2,}[^\s,\])]{1,2})[\])]")  # `[y,n,j,J,/,e,?]`: any sign is a key
 _SLASHED = lazy(r"((?:[A-Z][A-Za-z']{1,15}/){1,5}[A-Z][A-Za-z']{1,15})\s*[?:]\s*$")  # `Retry/Ignore/Cancel?`
 _BEHIND = lazy(r"[?:]\s+((?:[\w?]{1,6}/){2,6}[\w?]{1,6})\W*$")  # `Merge? y/n/all/q`
@@ -515,6 +515,8 @@ def finding_of(rule: Rule, view: View, line: Line, facts: Facts, dialect: Dialec
         found = replace(found, constraints={**found.constraints, "idle": True}, structural=True)
     if rule.clears and facts.canonical is not True and not line.filled:
         found = replace(found, text_steps=_erasing(line.text))
+    if rule.type == "confirm_enter" and facts.canonical is False and "any key" in line.text.lower():
+        found = replace(found, end_steps=(Step(b" "),), words_end=(Step(ENTER),))  # some ignore Enter
     if rule.popup and facts.canonical is False:
         found = replace(found, end_steps=(Step(ENTER, When.MAY_LEAVE), Step(ENTER)))
     return replace(found, multiline=rule.multiline and view.bracketed_paste)
@@ -535,6 +537,8 @@ def plain_line(view: View, line: Line, facts: Facts) -> Finding:
     score = numbers.GUESS if asks and not line.detached else numbers.DOUBT
     found = line_finding(view, line, facts, "line" if asks else "bare-line", PromptType.TYPE_FREE_TEXT, score)
     found = replace(found, orders=not line.detached and is_shell(line.text))
+    if not asks and not line.detached and facts.canonical is False:  # perhaps the value of a field, below its question
+        found = replace(found, text_steps=(Step(BACKSPACE * len(line.text), When.DRAINED),))
     span = _RANGE.search(line.text) if asks and not line.detached and _PICKS.search(line.text) else None
     offered = range(int(span[1]), int(span[2]) + 1) if span else ()  # the numbers of `Enter choice [1-4]:`
     if 1 < len(offered) <= MOST_NUMBERS:

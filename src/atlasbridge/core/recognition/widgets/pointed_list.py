@@ -191,7 +191,7 @@ def recognise_filtered(view: View, facts: Facts, dialect: Dialect) -> Finding | 
 
 _MARK = lazy(r"\s*+((?:(?![\w\s/~.\"'`(\[{<$@#&%-]).){0,3})\s*+")
 _HINTED = lazy(r"\b(?:enter|esc|space|tab|ctrl|arrows?|press)\b|[↑↓⏎↵]", re.IGNORECASE)
-_SHAPED = MenuRule("shaped-list", score=numbers.LIKELY)
+SHAPED = MenuRule("shaped-list", score=numbers.LIKELY)
 _BY_KEY = MenuRule("shaped-keys", score=numbers.LIKELY)
 
 
@@ -301,7 +301,7 @@ def recognise_shaped(view: View, facts: Facts, dialect: Dialect) -> Finding | No
     )
     if not asked.text or not asks:
         return None
-    found = menu_finding(view, menu, _BY_KEY if menu.how == "keys" else _SHAPED, asked, dialect)
+    found = menu_finding(view, menu, _BY_KEY if menu.how == "keys" else SHAPED, asked, dialect)
     if menu.how == "keys":
         keyed = zip(found.choices, menu.items, strict=True)
         choices = [replace(one, value=item.number, steps=typed_key(item.number, facts)) for one, item in keyed]
@@ -309,8 +309,16 @@ def recognise_shaped(view: View, facts: Facts, dialect: Dialect) -> Finding | No
     return found
 
 
+def find_above(view: View) -> Menu | None:
+    """A list that ends right above the line to type into, as fuzzy finders draw it: Enter takes its odd row."""
+    menu = find_shaped(replace(view, lines=view.lines[: view.row])) if view.cursor_visible else None
+    near = menu and view.row - menu.bottom <= 2 and not view.is_ticked(menu.items[menu.current].row)
+    return menu if near else None
+
+
 LIT = (
     find_below,
+    find_above,
     find_counted,
     find_lit_list,
     find_lit_here,

@@ -150,7 +150,8 @@ def _fill_in(view: View, asked: str, filled: str, facts: Facts) -> Finding:
     behind = view.behind_cursor()
     keys = BACKSPACE * len(filled) + NAMED["delete"] * len(behind)
     clear = (Step(keys, When.REDRAWN),) if keys else ()
-    found = replace(found, question=asked, line_mode=False, filled=filled + behind, text_steps=clear)
+    shown = {**found.constraints, "default": filled + behind} if filled + behind else found.constraints
+    found = replace(found, question=asked, line_mode=False, filled=filled + behind, text_steps=clear, constraints=shown)
     return replace(found, excerpt=f"{asked} {found.filled}".rstrip(), whole=True, alone=False)
 
 
