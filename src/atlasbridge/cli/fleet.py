@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 import click
 
 from atlasbridge.bootstrap import build_tracer, plan_server_chats
-from atlasbridge.cli.printing import DURATION, Renaming, home, json_option, print_json, print_table
+from atlasbridge.cli.printing import DURATION, Renaming, home, json_option, last_option, print_json, print_table
 from atlasbridge.core.daemon.request import HubClient
 from atlasbridge.core.distribution import install_line
 from atlasbridge.core.errors import AtlasBridgeError, ChannelError, ConfigError, HubUnavailable
@@ -785,16 +785,7 @@ def audit() -> None:
 
 @audit.command("show")
 @database_option
-@click.option(
-    "-n",
-    "--lines",
-    "--limit",
-    "limit",
-    type=click.IntRange(1),
-    default=100,
-    show_default=True,
-    help="How many, from the end.",
-)
+@last_option(100)
 def show_log(database_url: str, limit: int) -> None:
     """Print entries of the server's log, one JSON object per line."""
     for line in work(database_url, server.audit.entries, limit):

@@ -21,6 +21,7 @@ from atlasbridge.cli.printing import (
     home,
     hub_client,
     json_option,
+    last_option,
     print_json,
     print_line,
     print_table,
@@ -252,16 +253,7 @@ def _verdict(seen: list[SeenHead]) -> dict[str, Any]:
 
 
 @audit_command.command()
-@click.option(
-    "-n",
-    "--lines",
-    "--limit",
-    "limit",
-    type=click.IntRange(1),
-    default=20,
-    show_default=True,
-    help="How many, from the end.",
-)
+@last_option(20)
 @click.option("--session", default="", shell_complete=complete_sessions, help="Only this session: its name or id.")
 @click.option("--prompt", default="", help="Only this prompt: its id, or the beginning of one.")
 @click.option("--event", default="", help="Only this event, such as REPLY_INJECTED.")
