@@ -10,6 +10,7 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable
 
+from atlasbridge.core.patterns import lazy
 from atlasbridge.core.prompt.model import PromptType
 from atlasbridge.core.recognition import numbers
 from atlasbridge.core.recognition.dialect import Dialect
@@ -26,6 +27,7 @@ from atlasbridge.core.screen.frames import columns_of, find_frames, is_drawn
 from atlasbridge.core.screen.view import View
 from atlasbridge.core.values import frozen, replace
 
+_SIDE = lazy("[│┃║|]")
 SILENT = "(the program waits, and has written nothing)"
 MAYBE_SILENT = "(the program has written nothing, and may wait for input)"
 _SILENT = {  # a program reads, or can read, and has written nothing: the person must know what was started
@@ -83,11 +85,11 @@ def recognise(view: View, facts: Facts, dialect: Dialect) -> Finding:
 
 def panes(view: View) -> tuple[View, ...]:
     """The parts of a full screen on both sides of a line from its top to its foot, each as if it was alone."""
-    rows = [(line, columns_of(line)) for line in view.lines if line.strip()]
-    sides = Counter(place for line, places in rows for char, place in zip(line, places, strict=True) if char in "│┃║|")
-    frames = {place for one in find_frames(view.lines) for place in (one.left, one.right)}
+    lines = [line for line in view.lines if line.strip()] if view.alternate else []
+    sides = Counter(columns_of(line)[mark.start()] for line in lines for mark in _SIDE.finditer(line))
     col, count = max(sides.items(), key=lambda one: one[1], default=(0, 0))
-    if not view.alternate or count < max(4, len(rows) - 2) or col in frames or not col:
+    frames = (place for one in find_frames(view.lines) for place in (one.left, one.right))
+    if count < max(4, len(lines) - 2) or not col or col in frames:
         return ()
     cut = [bisect_left(columns_of(line), col) for line in view.lines]
     left = tuple(line[:at].rstrip() for line, at in zip(view.lines, cut, strict=True))
