@@ -73,6 +73,23 @@ def test_a_prompt_that_is_gone_while_it_is_drawn_again_gets_its_enter(bench: Ben
     assert bench.pty.typed() == typed
 
 
+@pytest.mark.parametrize(("drawn", "typed"), [(b"*****", b"12345\r"), (b"\r\nWelcome\r\nagain", b"12345")])
+def test_a_secret_that_is_drawn_as_signs_in_its_field_gets_its_enter(drawn: bytes, typed: bytes) -> None:
+    """A dialog can look like another one then; a program that took the secret by itself draws more than its row."""
+    bench = Bench()
+    bench.show(b"Vault\r\nKey: ")
+    bench.raise_prompt(replace(PROMPT, constraints={"secret": True}))
+    bench.pty.line = LineFlags(canonical=False)
+    bench.watch.absorb()
+    bench.detector.shows = lambda digest: (
+        bench.detector.screen.line(1).rstrip() == "Key:" and "Welcome" not in (bench.detector.screen.line(2))
+    )
+    hand = typist(bench, Step(b"12345", When.REDRAWN), Step(b"\r"), during={2: drawn})
+    assert hand.type("p1", Answer(AnswerKind.TEXT, "12345")).outcome == "typed"
+    assert bench.pty.typed() == typed
+    bench.pty.close()
+
+
 def test_a_line_that_somebody_has_begun_and_left_is_erased_first(bench: Bench) -> None:
     bench.detector.line_begun = True
     bench.pty.line = LineFlags(canonical=True, kill=b"\x15")

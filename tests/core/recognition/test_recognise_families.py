@@ -346,3 +346,10 @@ def test_a_unique_letter_chooses_from_a_counted_list() -> None:
 def test_yes_and_no_mean_labels_that_say_so_in_other_words() -> None:
     play = Playbook(POLLING) >> f"? Want it? › Nope / Yep{HIDE}" >> 1.0 << Raised("multiple_choice")
     assert typed(play, "y") == b"\x1b[C\r"
+
+
+def test_signs_in_the_field_of_a_box_are_no_list() -> None:
+    """whiptail's box for a password once something is typed into it."""
+    drawn = box(["Vault password", "", "*****____", "", "<Ok>  <Cancel>"], "*****____").replace(HIDE, "")
+    play = Playbook(RAW) >> f"{drawn}\x1b[4;8H" >> 1.0 << Raised("free_text", "Vault password")
+    assert play.prompt.secret and not play.prompt.choices
