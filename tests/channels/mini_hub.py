@@ -20,7 +20,6 @@ from atlasbridge.core.operations import (
     Caller,
     Ending,
     Launched,
-    Presence,
     Queued,
     Refused,
     Resumed,
@@ -185,13 +184,13 @@ class MiniHub(KeptAnswers):
     def tone(self, prompt_id: str, channel: str) -> Tone:
         return self.tones.get(prompt_id, Tone())
 
-    async def do_away(self, caller: Caller, for_s: float | None = None) -> Presence:
+    async def do_away(self, caller: Caller, for_s: float | None = None) -> bool:
         self.away.append(for_s)
-        return Presence(True)
+        return True
 
-    async def do_here(self, caller: Caller) -> Presence:
+    async def do_here(self, caller: Caller) -> bool:
         self.away.append(0.0)
-        return Presence(False)
+        return False
 
     async def screen(self, session_id: str, styled: bool = False, past: bool = False) -> dict[str, Any] | None:
         return self.screens.get(session_id)

@@ -15,7 +15,7 @@ from tests.support.fake_matrix import BOT, ROOM, TOKEN, FakeMatrix
 from atlasbridge.channels.matrix import MatrixChannel, parse_target, reactions, strip_quote
 from atlasbridge.core.clock import SystemClock
 from atlasbridge.core.errors import ChannelError
-from atlasbridge.core.operations import Caller, Granted, Revoked
+from atlasbridge.core.operations import Caller, Granted
 from atlasbridge.core.policy.escalation import Tone
 from atlasbridge.core.prompt.model import PromptState, Receipt
 from atlasbridge.core.values import replace
@@ -221,9 +221,9 @@ class GrantingHub(MiniHub):
         self.given.append({"by": caller.identity, "for_s": for_s, "times": times, "folder": folder})
         return replace(words, grant_id="ab" * 16, answered=True)
 
-    async def do_revoke_grant(self, caller: Caller, grant_id: str) -> Revoked:
+    async def do_revoke_grant(self, caller: Caller, grant_id: str) -> bool:
         self.ended.append(grant_id)
-        return Revoked(True)
+        return True
 
 
 async def test_a_clock_brings_the_offer_and_a_keycap_under_it_grants_and_revokes(home: FakeMatrix) -> None:

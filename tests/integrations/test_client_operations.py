@@ -36,12 +36,12 @@ def test_an_operation_has_a_typed_result_and_a_refusal_is_raised(hub_api: HubApi
         assert isinstance(prompt, OpenPrompt) and prompt.question == "Deploy?"
         kept = hub.snooze(prompt.prompt_id, for_s=900)
         assert isinstance(kept, Kept) and kept.stage == "snoozed"
-        (later,) = hub.later().later
+        (later,) = hub.later()
         assert isinstance(later, Later) and (later.later_id, later.what) == (kept.later_id, "ask again")
         assert hub.revoke_later(kept.later_id).stage == "revoked"
-        (session,) = [one for one in hub.sessions().sessions if one.session_id == prompt.session_id]
+        (session,) = [one for one in hub.sessions() if one.session_id == prompt.session_id]
         hub.rename(session.session_id, "release")
-        assert [one.label for one in hub.sessions(name="release").sessions] == ["release"]
+        assert [one.label for one in hub.sessions(name="release")] == ["release"]
         assert isinstance(hub.rules(), Rules)
         with pytest.raises(Refused) as refused:
             hub.snooze("f" * 32, for_s=900)
@@ -55,6 +55,6 @@ def test_an_operation_has_a_typed_result_and_a_refusal_is_raised(hub_api: HubApi
 
 async def test_the_async_client_awaits_the_same_operations(hub_api: HubApi) -> None:
     async with AsyncClient(hub_api.hub.home.root) as hub:
-        assert (await hub.later()).later == ()
+        assert await hub.later() == ()
         assert (await hub.status()).pid == (await hub.ping()).pid
         assert [one.name for one in (await hub.people()).people] == []

@@ -27,7 +27,6 @@ from atlasbridge.core.operations import (
     Refused,
     Renamed,
     Resumed,
-    Revoked,
 )
 from atlasbridge.core.prompt.model import (
     OPEN,
@@ -275,11 +274,11 @@ class FakeHubApi(KeptAnswers):
         rule |= {"approvals": 1, "person": [], "reason": "", "origin": "", "digest": "0" * 32}
         return {"rules": [rule], "grants": self.grants, "decisions": [], "tell": "digest"}
 
-    async def do_revoke_grant(self, caller: Caller, grant_id: str) -> Revoked | Refused:
+    async def do_revoke_grant(self, caller: Caller, grant_id: str) -> bool | Refused:
         before = len(self.grants)
         self.grants = [item for item in self.grants if item["grant_id"] != grant_id]
         ended = len(self.grants) < before
-        return Revoked(True) if ended else Refused("unknown_grant", "there is no such grant")
+        return True if ended else Refused("unknown_grant", "there is no such grant")
 
     def agreed(self, prompt_id: str) -> list[str]:
         return []

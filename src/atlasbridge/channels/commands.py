@@ -565,7 +565,7 @@ class _Said:
     async def _queued(self, off: str | None) -> str:
         """List the instructions, or remove the one that these words name."""
         listed = await self._hub.queue()
-        queue = () if isinstance(listed, Refused) else listed.queue
+        queue = () if isinstance(listed, Refused) else listed
         if off is not None:
             found = pick(queue, off, lambda one: one.name, lambda one: one.queue_id)
             if len(found) > 1:
@@ -582,7 +582,7 @@ class _Said:
         offered = await self._hub.launchers()
         if isinstance(offered, Refused):
             return hub_says(offered.message)
-        known = [launcher.name for launcher in offered.launchers]
+        known = [launcher.name for launcher in offered]
         if not known:
             return t("Nothing can be started from here: config.toml has no [[launchers]].")
         name, _, instruction = (part.strip() for part in self._rest.partition(":"))

@@ -63,8 +63,8 @@ def _narrow_result(found: Any) -> Any:
         case operations.Prompts():
             still = tuple(map(_narrow_result, found.still_waiting))
             return replace(found, prompts=tuple(map(_narrow_result, found.prompts)), still_waiting=still)
-        case operations.History():
-            return replace(found, prompts=tuple(map(_narrow_result, found.prompts)))
+        case tuple():
+            return tuple(map(_narrow_result, found))
         case operations.Event():
             prompt = _narrow_result(found.prompt) if found.prompt is not None else None
             return replace(found, prompt=prompt, fields=narrow_json(found.fields))

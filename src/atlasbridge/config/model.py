@@ -31,6 +31,11 @@ Milliseconds = Annotated[int, _duration(0.001)]
 Count = Annotated[int, Field(ge=0)]
 
 
+def setting(default: Any, about: str) -> Any:
+    """A setting with a default; `about` explains it in the reference and in `config show`."""
+    return Field(default=default, description=about)
+
+
 class Table(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -38,156 +43,130 @@ class Table(BaseModel):
 class SafeDefaults(Table):
     """What a timer types if no one answers. It never answers a question with yes."""
 
-    yes_no: Literal["n", "none"] = Field(default="n", description="`n` types no; `none` types nothing. `y` is refused.")
-    confirm_enter: Literal["enter", "none"] = Field(
-        default="enter",
-        description="`enter` presses Enter where `Press Enter to continue` is all that is asked; `none` types nothing.",
+    yes_no: Literal["n", "none"] = setting("n", "`n` types no; `none` types nothing. `y` is refused.")
+    confirm_enter: Literal["enter", "none"] = setting(
+        "enter", "`enter` presses Enter where `Press Enter to continue` is all that is asked; `none` types nothing."
     )
-    multiple_choice: Literal["refuse", "none"] = Field(
-        default="refuse",
-        description="`refuse` takes the choice that refuses, where the menu has one; `none` types nothing.",
+    multiple_choice: Literal["refuse", "none"] = setting(
+        "refuse", "`refuse` takes the choice that refuses, where the menu has one; `none` types nothing."
     )
-    free_text: Literal["empty", "none"] = Field(
-        default="none", description="Free text is never answered by a timer; `empty` is accepted and means the same."
+    free_text: Literal["empty", "none"] = setting(
+        "none", "Free text is never answered by a timer; `empty` is accepted and means the same."
     )
 
 
 class Prompts(Table):
-    timeout_seconds: PositiveSeconds = Field(
-        default=600, description="How long a prompt can be answered from elsewhere."
+    timeout_seconds: PositiveSeconds = setting(600, "How long a prompt can be answered from elsewhere.")
+    idle_timeout_seconds: PositiveSeconds = setting(
+        86_400, 'The same for an idle input box ("what next?"), which asks nothing.'
     )
-    idle_timeout_seconds: PositiveSeconds = Field(
-        default=86_400, description='The same for an idle input box ("what next?"), which asks nothing.'
+    free_text_enabled: bool = setting(
+        True, "`false`: a free-text prompt is not sent to channels that leave this machine."
     )
-    free_text_enabled: bool = Field(
-        default=True, description="`false`: a free-text prompt is not sent to channels that leave this machine."
+    notify_idle: bool = setting(True, "Whether channels are notified when a tool waits for its next instruction.")
+    reminder_seconds: Seconds = setting(300, "After how long people are reminded; 0: never.")
+    max_reminders: Count = setting(1, "How often they are reminded of one prompt.")
+    muted_tools: list[str] = setting([], "Tools whose prompts no channel is asked about.")
+    replies_per_minute: Annotated[int, Field(ge=1)] = setting(
+        10, "Most replies taken for one session within a minute, over the channels that leave this machine."
     )
-    notify_idle: bool = Field(
-        default=True, description="Whether channels are notified when a tool waits for its next instruction."
+    safe_default: SafeDefaults = setting(SafeDefaults(), "What a timer types, by type of prompt.")
+    strict_excerpt: bool = setting(
+        False, '`true`: every channel carries at most 200 characters of a question (`show = "excerpt"`).'
     )
-    reminder_seconds: Seconds = Field(default=300, description="After how long people are reminded; 0: never.")
-    max_reminders: Count = Field(default=1, description="How often they are reminded of one prompt.")
-    muted_tools: list[str] = Field(default=[], description="Tools whose prompts no channel is asked about.")
-    replies_per_minute: Annotated[int, Field(ge=1)] = Field(
-        default=10,
-        description="Most replies taken for one session within a minute, over the channels that leave this machine.",
-    )
-    safe_default: SafeDefaults = Field(default=SafeDefaults(), description="What a timer types, by type of prompt.")
-    strict_excerpt: bool = Field(
-        default=False,
-        description='`true`: every channel carries at most 200 characters of a question (`show = "excerpt"`).',
-    )
-    timer_signal: Literal["bell", "osc9", "title", "none"] = Field(
-        default="bell", description="How an attached terminal is told that a timer answers soon, and that it did."
+    timer_signal: Literal["bell", "osc9", "title", "none"] = setting(
+        "bell", "How an attached terminal is told that a timer answers soon, and that it did."
     )
 
 
 class Detection(Table):
-    settle_ms: Annotated[Milliseconds, Field(ge=5, le=5000)] = Field(
-        default=50, description="How long the screen must stand still before it is judged."
+    settle_ms: Annotated[Milliseconds, Field(ge=5, le=5000)] = setting(
+        50, "How long the screen must stand still before it is judged."
     )
-    detection_threshold: Annotated[float, Field(gt=0, le=0.99)] = Field(
-        default=0.65,
-        description="The least score of a pattern that is believed while nothing says that the tool reads.",
+    detection_threshold: Annotated[float, Field(gt=0, le=0.99)] = setting(
+        0.65, "The least score of a pattern that is believed while nothing says that the tool reads."
     )
-    stuck_timeout_seconds: PositiveSeconds = Field(
-        default=2.0, description="Silence after which waiting is suspected, where the system cannot tell."
+    stuck_timeout_seconds: PositiveSeconds = setting(
+        2.0, "Silence after which waiting is suspected, where the system cannot tell."
     )
-    stuck_poll_interval_seconds: PositiveSeconds = Field(
-        default=0.5, description="How often a tool that has long been silent is looked at."
+    stuck_poll_interval_seconds: PositiveSeconds = setting(
+        0.5, "How often a tool that has long been silent is looked at."
     )
-    buffer_size_bytes: Annotated[int, Field(ge=4096, le=16_777_216)] = Field(
-        default=262_144, description="Output kept until the screen is judged; more is skipped in a flood."
+    buffer_size_bytes: Annotated[int, Field(ge=4096, le=16_777_216)] = setting(
+        262_144, "Output kept until the screen is judged; more is skipped in a flood."
     )
 
 
 class Session(Table):
-    detach_key: str = Field(
-        default="^] d", description="A prefix key and a letter that leave a session running; the prefix twice sends it."
+    detach_key: str = setting(
+        "^] d", "A prefix key and a letter that leave a session running; the prefix twice sends it."
     )
-    effect_timeout_seconds: PositiveSeconds = Field(
-        default=5.0, description="How long a prompt can stay on the screen after its answer was typed."
+    effect_timeout_seconds: PositiveSeconds = setting(
+        5.0, "How long a prompt can stay on the screen after its answer was typed."
     )
-    inject_settle_ms: Annotated[Milliseconds, Field(ge=0, le=10_000)] = Field(
-        default=100, description="Pause after typing, before the keyboard's keys go through again."
+    inject_settle_ms: Annotated[Milliseconds, Field(ge=0, le=10_000)] = setting(
+        100, "Pause after typing, before the keyboard's keys go through again."
     )
-    injection_timeout_seconds: PositiveSeconds = Field(default=5.0, description="How long typing waits for its turn.")
-    step_timeout_seconds: PositiveSeconds = Field(
-        default=2.0, description="How long one step of an answer can take to show on the screen."
+    injection_timeout_seconds: PositiveSeconds = setting(5.0, "How long typing waits for its turn.")
+    step_timeout_seconds: PositiveSeconds = setting(
+        2.0, "How long one step of an answer can take to show on the screen."
     )
-    task_timeout_seconds: PositiveSeconds = Field(
-        default=30.0, description="After how long a stuck task of a session is cancelled."
-    )
-    max_task_restarts: Count = Field(default=3, description="How often a task is restarted before the session ends.")
-    task_restart_delay_seconds: Seconds = Field(default=1.0, description="Pause before a task is restarted.")
-    kill_grace_seconds: Seconds = Field(default=3.0, description="Between SIGTERM and SIGKILL.")
-    zygote: bool = Field(
-        default=True,
-        description="Keep a process that has everything imported and forks the next sessions' hosts (Linux).",
+    task_timeout_seconds: PositiveSeconds = setting(30.0, "After how long a stuck task of a session is cancelled.")
+    max_task_restarts: Count = setting(3, "How often a task is restarted before the session ends.")
+    task_restart_delay_seconds: Seconds = setting(1.0, "Pause before a task is restarted.")
+    kill_grace_seconds: Seconds = setting(3.0, "Between SIGTERM and SIGKILL.")
+    zygote: bool = setting(
+        True, "Keep a process that has everything imported and forks the next sessions' hosts (Linux)."
     )
 
 
 class Hub(Table):
-    log_level: Literal["debug", "info", "warning", "error"] = Field(
-        default="info", description="What hub.log contains."
+    log_level: Literal["debug", "info", "warning", "error"] = setting("info", "What hub.log contains.")
+    log_max_bytes: Annotated[int, Field(ge=10_000)] = setting(5_000_000, "Size at which hub.log rotates.")
+    log_backups: Count = setting(3, "How many rotated logs are kept.")
+    channel_timeout_seconds: PositiveSeconds = setting(10.0, "How long one call of a channel can take.")
+    retry_first_seconds: PositiveSeconds = setting(1.0, "First pause before a failed channel is tried again.")
+    retry_last_seconds: PositiveSeconds = setting(60.0, "Longest such pause.")
+    type_timeout_seconds: PositiveSeconds = setting(30.0, "How long a reply waits to be typed.")
+    host_lost_seconds: PositiveSeconds = setting(60.0, "How long a silent session is waited for.")
+    graceful_timeout_seconds: Seconds = setting(5.0, "How long channels can take to finish when the hub ends.")
+    socket: str = setting(
+        "", "Where the hub listens, for sessions of another user; empty: `hub.sock` in the home folder."
     )
-    log_max_bytes: Annotated[int, Field(ge=10_000)] = Field(
-        default=5_000_000, description="Size at which hub.log rotates."
-    )
-    log_backups: Count = Field(default=3, description="How many rotated logs are kept.")
-    channel_timeout_seconds: PositiveSeconds = Field(
-        default=10.0, description="How long one call of a channel can take."
-    )
-    retry_first_seconds: PositiveSeconds = Field(
-        default=1.0, description="First pause before a failed channel is tried again."
-    )
-    retry_last_seconds: PositiveSeconds = Field(default=60.0, description="Longest such pause.")
-    type_timeout_seconds: PositiveSeconds = Field(default=30.0, description="How long a reply waits to be typed.")
-    host_lost_seconds: PositiveSeconds = Field(default=60.0, description="How long a silent session is waited for.")
-    graceful_timeout_seconds: Seconds = Field(
-        default=5.0, description="How long channels can take to finish when the hub ends."
-    )
-    socket: str = Field(
-        default="",
-        description="Where the hub listens, for sessions of another user; empty: `hub.sock` in the home folder.",
-    )
-    transport: Literal["auto", "loopback"] = Field(
-        default="auto",
-        description="How commands and sessions reach the hub: by its Unix socket where the system has those, or by a "
+    transport: Literal["auto", "loopback"] = setting(
+        "auto",
+        "How commands and sessions reach the hub: by its Unix socket where the system has those, or by a "
         "port of this machine and a key that is in `hub.tcp` in the home folder.",
     )
-    users: list[str] = Field(
-        default=[], description="Other users whose sessions can ask here. They can look and ask, and decide nothing."
+    users: list[str] = setting(
+        [], "Other users whose sessions can ask here. They can look and ask, and decide nothing."
     )
-    audit_heads_to: list[str] = Field(
-        default=[], description="Channels that are told the audit log's head once a day, such as `telegram`."
+    audit_heads_to: list[str] = setting(
+        [], "Channels that are told the audit log's head once a day, such as `telegram`."
     )
-    members: list[str] = Field(
-        default=[],
-        description="Those of `users` who decide like the hub's own user, from a terminal that no session has started.",
+    members: list[str] = setting(
+        [], "Those of `users` who decide like the hub's own user, from a terminal that no session has started."
     )
 
 
 class Retention(Table):
-    prompts_days: PositiveDays = Field(default=90, description="How long answered prompts are kept.")
-    sessions_days: PositiveDays = Field(default=90, description="How long ended sessions are kept.")
-    inbox_days: PositiveDays = Field(default=14, description="How long messages that channels received are kept.")
-    logs_days: PositiveDays = Field(default=14, description="How long logs of ended sessions are kept.")
-    session_max_age_hours: PositiveHours = Field(
-        default=168, description="How long an ended session is listed by `ps --all` and `status --all`."
+    prompts_days: PositiveDays = setting(90, "How long answered prompts are kept.")
+    sessions_days: PositiveDays = setting(90, "How long ended sessions are kept.")
+    inbox_days: PositiveDays = setting(14, "How long messages that channels received are kept.")
+    logs_days: PositiveDays = setting(14, "How long logs of ended sessions are kept.")
+    session_max_age_hours: PositiveHours = setting(
+        168, "How long an ended session is listed by `ps --all` and `status --all`."
     )
-    cleanup_every_seconds: PositiveSeconds = Field(
-        default=3600, description="How often old rows and files are removed."
-    )
-    keep_raw: bool = Field(default=False, description="Whether the raw bytes of a prompt are kept in the store.")
+    cleanup_every_seconds: PositiveSeconds = setting(3600, "How often old rows and files are removed.")
+    keep_raw: bool = setting(False, "Whether the raw bytes of a prompt are kept in the store.")
 
 
 class Rules(Table):
-    file: str = Field(default="", description="The rule file; `policy.toml` in the home folder if empty.")
-    tell: Literal["digest", "at_once", "never"] = Field(
-        default="digest", description="How channels report what rules and grants decided."
+    file: str = setting("", "The rule file; `policy.toml` in the home folder if empty.")
+    tell: Literal["digest", "at_once", "never"] = setting(
+        "digest", "How channels report what rules and grants decided."
     )
-    digest_hours: PositiveHours = Field(default=24, description="How often they report it, with `digest`.")
+    digest_hours: PositiveHours = setting(24, "How often they report it, with `digest`.")
 
 
 class Launcher(Table):
@@ -195,80 +174,72 @@ class Launcher(Table):
 
     name: str = Field(min_length=1, max_length=40, description="What it is called there.")
     command: list[str] = Field(min_length=1, description="The command line, word by word.")
-    cwd: str = Field(default="~", description="The folder it starts in.")
-    folders: list[str] = Field(
-        default=[], description="Where else it can be started, as a person chooses: each with all that is below it."
+    cwd: str = setting("~", "The folder it starts in.")
+    folders: list[str] = setting(
+        [], "Where else it can be started, as a person chooses: each with all that is below it."
     )
-    arguments: bool = Field(default=False, description="Whether a person can add arguments to the command line.")
+    arguments: bool = setting(False, "Whether a person can add arguments to the command line.")
 
 
 class PersonEntry(Table):
     """A person with one name for all channels. The channels' own lists say who is allowed to answer."""
 
     name: str = Field(min_length=1, max_length=40, description="What this person is called everywhere.")
-    identities: list[str] = Field(
-        default=[],
-        description='As the channels know them: "telegram:1001", "slack:T1/U2", "web:NAME", "cli:local".',
+    identities: list[str] = setting(
+        [], 'As the channels know them: "telegram:1001", "slack:T1/U2", "web:NAME", "cli:local".'
     )
-    quiet: list[str] = Field(default=[], description='Hours without a sound, such as "22:00-07:00".')
-    zone: str = Field(default="", description='Where they live, such as "Europe/Berlin"; empty: as this machine.')
-    language: Literal["", "en", "de", "es", "ja"] = Field(
-        default="", description="In which chats write to them; empty: as the chat's service says, or English."
+    quiet: list[str] = setting([], 'Hours without a sound, such as "22:00-07:00".')
+    zone: str = setting("", 'Where they live, such as "Europe/Berlin"; empty: as this machine.')
+    language: Literal["", "en", "de", "es", "ja"] = setting(
+        "", "In which chats write to them; empty: as the chat's service says, or English."
     )
 
 
 class EscalationStepEntry(Table):
     """One step of an escalation policy."""
 
-    after_seconds: Seconds = Field(default=0, description="How long after the question.")
-    who: list[str] = Field(default=[], description="Names of people; none: everybody.")
-    channels: list[str] = Field(
-        default=[], description="Channels, or `here` (this machine's) and `away` (the others); none: all."
-    )
-    loud: bool = Field(default=True, description="Whether it makes a sound.")
+    after_seconds: Seconds = setting(0, "How long after the question.")
+    who: list[str] = setting([], "Names of people; none: everybody.")
+    channels: list[str] = setting([], "Channels, or `here` (this machine's) and `away` (the others); none: all.")
+    loud: bool = setting(True, "Whether it makes a sound.")
 
 
 class EscalationEntry(Table):
     """Who is notified of which prompts, when and how loudly. The first matching escalation policy counts."""
 
     name: str = Field(min_length=1, max_length=40, description="What it is called.")
-    tool: str = Field(default="", description="The tool, `*` for any letters; empty: every tool.")
-    folder: str = Field(default="", description="The session's folder, such as `~/prod/*`; empty: every folder.")
-    label: str = Field(default="", description="The session's label; empty: every label.")
-    kind: Literal["", "command", "edit", "fetch", "plan", "question", "tool", "trust"] = Field(
-        default="", description="What it is about; empty: everything."
+    tool: str = setting("", "The tool, `*` for any letters; empty: every tool.")
+    folder: str = setting("", "The session's folder, such as `~/prod/*`; empty: every folder.")
+    label: str = setting("", "The session's label; empty: every label.")
+    kind: Literal["", "command", "edit", "fetch", "plan", "question", "tool", "trust"] = setting(
+        "", "What it is about; empty: everything."
     )
-    urgent: bool = Field(default=False, description="Whether it makes a sound in quiet hours, too.")
+    urgent: bool = setting(False, "Whether it makes a sound in quiet hours, too.")
     steps: list[EscalationStepEntry] = Field(min_length=1, description="The steps until somebody answers.")
 
 
 class Attention(Table):
-    presence_seconds: Seconds = Field(
-        default=20,
-        description="Keys in a session within so long hold back what leaves this machine; 0: nothing is held back.",
+    presence_seconds: Seconds = setting(
+        20, "Keys in a session within so long hold back what leaves this machine; 0: nothing is held back."
     )
-    presence_longest_seconds: Seconds = Field(default=60, description="How long it is held back at most.")
-    digest_seconds: Seconds = Field(
-        default=30, description="Further questions within this time make no sound; 0: every question does."
-    )
-    notices_per_hour: Count = Field(
-        default=60, description="Most questions and reminders with a sound for one person in an hour; 0: no limit."
+    presence_longest_seconds: Seconds = setting(60, "How long it is held back at most.")
+    digest_seconds: Seconds = setting(30, "Further questions within this time make no sound; 0: every question does.")
+    notices_per_hour: Count = setting(
+        60, "Most questions and reminders with a sound for one person in an hour; 0: no limit."
     )
 
 
 class AtlasBridgeConfig(Table):
-    prompts: Prompts = Field(default=Prompts(), description="How people are asked.")
-    detection: Detection = Field(default=Detection(), description="How waiting is noticed.")
-    session: Session = Field(default=Session(), description="How a tool is run.")
-    hub: Hub = Field(default=Hub(), description="The background process.")
-    retention: Retention = Field(default=Retention(), description="What is kept for how long.")
-    policy: Rules = Field(default=Rules(), description="Rules that answer for you; see docs/howto/policy.md.")
-    launchers: list[Launcher] = Field(default=[], description="Sessions that can be started remotely.")
-    attention: Attention = Field(default=Attention(), description="How people are told, and how much.")
-    people: list[PersonEntry] = Field(default=[], description="Names for people, and when they want quiet.")
-    escalation: list[EscalationEntry] = Field(
-        default=[], description="Who is notified when; without any, everybody at once."
-    )
+    prompts: Prompts = setting(Prompts(), "How people are asked.")
+    detection: Detection = setting(Detection(), "How waiting is noticed.")
+    session: Session = setting(Session(), "How a tool is run.")
+    hub: Hub = setting(Hub(), "The background process.")
+    retention: Retention = setting(Retention(), "What is kept for how long.")
+    policy: Rules = setting(Rules(), "Rules that answer for you; see docs/howto/policy.md.")
+    launchers: list[Launcher] = setting([], "Sessions that can be started remotely.")
+    attention: Attention = setting(Attention(), "How people are told, and how much.")
+    people: list[PersonEntry] = setting([], "Names for people, and when they want quiet.")
+    escalation: list[EscalationEntry] = setting([], "Who is notified when; without any, everybody at once.")
     channels: dict[str, Any] = Field(
         default_factory=dict, description="One table per channel, such as [channels.telegram]; each has `enabled`."
     )

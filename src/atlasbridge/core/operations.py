@@ -401,16 +401,6 @@ class Prompts:
 
 
 @frozen
-class History:
-    prompts: tuple[Prompt, ...]
-
-
-@frozen
-class Sessions:
-    sessions: tuple[Session, ...]
-
-
-@frozen
 class Replied:
     stage: str
     message: str
@@ -464,11 +454,6 @@ class Kept:
 
 
 @frozen
-class LaterList:
-    later: tuple[Later, ...]
-
-
-@frozen
 class Queued:
     stage: str
     message: str
@@ -484,11 +469,6 @@ class Instruction:
     by: str
     by_name: str
     created_at: str
-
-
-@frozen
-class Queue:
-    queue: tuple[Instruction, ...]
 
 
 @frozen
@@ -513,11 +493,6 @@ class Grant:
     uses_left: int | None
     by: str
     created_at: str
-
-
-@frozen
-class Grants:
-    grants: tuple[Grant, ...]
 
 
 @frozen
@@ -556,11 +531,6 @@ class Rules:
 
 
 @frozen
-class PolicyRules:
-    rules: tuple[Rule, ...]
-
-
-@frozen
 class PastSubject:
     kind: str
     text: str
@@ -592,24 +562,9 @@ class PastQuestion:
 
 
 @frozen
-class Cases:
-    cases: tuple[PastQuestion, ...]
-
-
-@frozen
 class Trusted:
     rules: tuple[str, ...] = ()
     removed: bool = False
-
-
-@frozen
-class Ended:
-    ended: tuple[str, ...]
-
-
-@frozen
-class Revoked:
-    revoked: bool
 
 
 @frozen
@@ -656,21 +611,6 @@ class Launcher:
 
 
 @frozen
-class Launchers:
-    launchers: tuple[Launcher, ...]
-
-
-@frozen
-class Why:
-    why: tuple[str, ...]
-
-
-@frozen
-class Words:
-    text: str
-
-
-@frozen
 class ChangedFile:
     path: str
     status: Annotated[Literal["added", "changed", "removed", "written"], Is("written: nothing is known of it before")]
@@ -705,11 +645,6 @@ class Screen:
     styled: Annotated[tuple[tuple[object, ...], ...], Is(maybe=True)] = ()
     past: Annotated[tuple[tuple[object, ...], ...], Is("what has scrolled off it", maybe=True)] = ()
     more: Annotated[Mapping[str, object], Is(rest=True)] = field(default_factory=dict)
-
-
-@frozen
-class Known:
-    known: bool
 
 
 @frozen
@@ -757,11 +692,6 @@ class Status:
 
 
 @frozen
-class Healths:
-    sessions: dict[str, str]
-
-
-@frozen
 class Person:
     name: str
     identities: tuple[str, ...]
@@ -772,11 +702,6 @@ class Person:
 @frozen
 class People:
     people: tuple[Person, ...]
-    away: bool
-
-
-@frozen
-class Presence:
     away: bool
 
 
@@ -798,11 +723,6 @@ class AuditEntry:
     session_id: Annotated[str, Is(maybe=True)] = ""
     prompt_id: Annotated[str, Is(maybe=True)] = ""
     fields: Annotated[Mapping[str, object], Is(rest=True)] = field(default_factory=dict)
-
-
-@frozen
-class Entries:
-    entries: tuple[AuditEntry, ...]
 
 
 @frozen
@@ -830,11 +750,6 @@ class AuditVerdict:
         if self.ok:
             return f"The audit log is whole: {self.count} entries, head {self.head}."
         return f"Entry {self.bad_entry} of the {self.where} {self.problem}."
-
-
-@frozen
-class Verdict:
-    verdict: AuditVerdict
 
 
 @frozen
@@ -877,11 +792,6 @@ class AuditState:
 
 
 @frozen
-class Stopping:
-    pid: int
-
-
-@frozen
 class Done:
     """An empty result."""
 
@@ -910,40 +820,10 @@ class Device:
 
 
 @frozen
-class Devices:
-    devices: tuple[Device, ...]
-
-
-@frozen
 class Me:
     identity: str
     scope: str
     device: Device | None
-
-
-@frozen
-class LoggedOut:
-    ended: bool
-
-
-@frozen
-class LoggedOutAll:
-    ended: int
-
-
-@frozen
-class Withdrawn:
-    withdrawn: bool
-
-
-@frozen
-class Report:
-    report: str
-
-
-@frozen
-class Typing:
-    on: bool
 
 
 @frozen
@@ -958,11 +838,6 @@ class Links:
     links: dict[str, str]
     valid_s: float
     fingerprint: str
-
-
-@frozen
-class PasswordSet:
-    set: bool
 
 
 @frozen
@@ -996,16 +871,6 @@ class Passkey:
 
 
 @frozen
-class Passkeys:
-    passkeys: tuple[Passkey, ...]
-
-
-@frozen
-class PasskeyRemoved:
-    removed: bool
-
-
-@frozen
 class PasskeyBegun:
     challenge: str
     rp_id: str
@@ -1031,11 +896,6 @@ class SeenHead:
 
 
 @frozen
-class Tokens:
-    tokens: tuple[Token, ...]
-
-
-@frozen
 class NewToken:
     token: str
     token_id: str
@@ -1056,16 +916,6 @@ class PushKeys:
     auth: Annotated[str, Is(least=8, most=64, pattern=KeyPart)]
 
 
-@frozen
-class Subscribed:
-    subscribed: bool
-
-
-@frozen
-class Unsubscribed:
-    removed: bool
-
-
 class HubOperations:
     """Each method is an operation: `HubOperations.snooze` is its row of the table, `client.snooze(...)` calls it."""
 
@@ -1080,7 +930,7 @@ class HubOperations:
         """One prompt."""
 
     @operation()
-    def still_waiting(self) -> History:
+    def still_waiting(self) -> Annotated[tuple[Prompt, ...], Is(key="prompts")]:
         """Prompts whose time is over and that are still on a screen."""
 
     @operation("POST /prompts/{prompt_id}/reply", scope="answer")
@@ -1100,7 +950,7 @@ class HubOperations:
         """What an answer has to sign."""
 
     @operation("GET /passkeys", page=True)
-    def list_passkeys(self) -> Passkeys:
+    def list_passkeys(self) -> Annotated[tuple[Passkey, ...], Is(key="passkeys")]:
         """Passkeys."""
 
     @operation("POST /passkeys/begin", scope="answer", page=True)
@@ -1121,7 +971,7 @@ class HubOperations:
         """Enrol a passkey, with a code of a terminal or by another passkey."""
 
     @operation("DELETE /passkeys/{key_id}", scope="answer", page=True)
-    def remove_passkey(self, key_id: Hex) -> PasskeyRemoved:
+    def remove_passkey(self, key_id: Hex) -> Annotated[bool, Is(key="removed")]:
         """Remove a passkey."""
 
     @operation("GET /prompts/{prompt_id}/outcome", scope="answer", page=True)
@@ -1158,7 +1008,7 @@ class HubOperations:
         """Be asked again in a while."""
 
     @operation("GET /later")
-    def later(self) -> LaterList:
+    def later(self) -> Annotated[tuple[Later, ...], Is(key="later")]:
         """What is kept for later."""
 
     @operation("DELETE /later/{later_id}", scope="answer", name="later.revoke")
@@ -1166,7 +1016,7 @@ class HubOperations:
         """Take back what is kept for later."""
 
     @operation("GET /queue")
-    def queue(self, session_id: ShortText = "") -> Queue:
+    def queue(self, session_id: ShortText = "") -> Annotated[tuple[Instruction, ...], Is(key="queue")]:
         """Instructions that wait."""
 
     @operation("POST /sessions/{session_id}/queue", scope="answer", name="queue.add")
@@ -1178,7 +1028,7 @@ class HubOperations:
         """Take an instruction back."""
 
     @operation("POST /prompts/{prompt_id}/report", scope="answer", page=True)
-    def report_prompt(self, prompt_id: PromptId, note: Note = "") -> Report:
+    def report_prompt(self, prompt_id: PromptId, note: Note = "") -> Annotated[str, Is(key="report")]:
         """Report that this is no prompt."""
 
     # rules and grants
@@ -1188,11 +1038,13 @@ class HubOperations:
         """Rules, grants, and what they decided."""
 
     @operation(name="policy.rules")
-    def policy_rules(self) -> PolicyRules:
+    def policy_rules(self) -> Annotated[tuple[Rule, ...], Is(key="rules")]:
         """The rules that are in force."""
 
     @operation(name="policy.cases")
-    def policy_cases(self, prompt_id: ShortText = "", since: ShortText = "") -> Cases:
+    def policy_cases(
+        self, prompt_id: ShortText = "", since: ShortText = ""
+    ) -> Annotated[tuple[PastQuestion, ...], Is(key="cases")]:
         """Past questions, to try rules on."""
 
     @operation(scope="admin", name="policy.trust")
@@ -1200,7 +1052,7 @@ class HubOperations:
         """Trust the rules of a project's own file."""
 
     @operation()
-    def grants(self) -> Grants:
+    def grants(self) -> Annotated[tuple[Grant, ...], Is(key="grants")]:
         """What is allowed for a while."""
 
     @operation("POST /prompts/{prompt_id}/grant", scope="answer", name="grant.add")
@@ -1215,11 +1067,11 @@ class HubOperations:
         """Allow what a prompt asks, and what looks like it, for a while."""
 
     @operation(scope="answer", name="grant.revoke")
-    def revoke_grants(self, grant_id: ShortText = "") -> Ended:
+    def revoke_grants(self, grant_id: ShortText = "") -> Annotated[tuple[str, ...], Is(key="ended")]:
         """End the grants whose id begins so; all of them without one."""
 
     @operation("DELETE /grants/{grant_id}", scope="answer", name="grant.end")
-    def revoke_grant(self, grant_id: ShortText) -> Revoked:
+    def revoke_grant(self, grant_id: ShortText) -> Annotated[bool, Is(key="revoked")]:
         """End a grant at once."""
 
     # sessions
@@ -1230,7 +1082,7 @@ class HubOperations:
         all: Annotated[bool, Is("also those that have ended")] = False,
         name: Annotated[str, Is("only those that are called so", most=120)] = "",
         session_id: SessionId = "",
-    ) -> Sessions:
+    ) -> Annotated[tuple[Session, ...], Is(key="sessions")]:
         """Sessions."""
 
     @operation("GET /sessions/{session_id}", page=True, name="session")
@@ -1238,7 +1090,7 @@ class HubOperations:
         """One session."""
 
     @operation(name="session.wait")
-    def wait_session(self, session_id: SessionId, patience_s: float = 10.0) -> Known:
+    def wait_session(self, session_id: SessionId, patience_s: float = 10.0) -> Annotated[bool, Is(key="known")]:
         """Wait until a session that was just started is known."""
 
     @operation("PUT /sessions/{session_id}/name", scope="admin")
@@ -1263,11 +1115,13 @@ class HubOperations:
         """End a session."""
 
     @operation("GET /sessions/{session_id}/why", page=True)
-    def why(self, session_id: SessionId) -> Why:
+    def why(self, session_id: SessionId) -> Annotated[tuple[str, ...], Is(key="why")]:
         """What was judged, and from what."""
 
     @operation("GET /sessions/{session_id}/words", page=True)
-    def words(self, session_id: SessionId, last: Annotated[bool, Is("its last answer alone")] = False) -> Words:
+    def words(
+        self, session_id: SessionId, last: Annotated[bool, Is("its last answer alone")] = False
+    ) -> Annotated[str, Is(key="text")]:
         """What the session said since its last instruction, as text."""
 
     @operation("GET /sessions/{session_id}/changes")
@@ -1288,7 +1142,7 @@ class HubOperations:
         """The screen, live."""
 
     @operation("POST /sessions/{session_id}/typing", scope="admin", page=True)
-    def opt_in(self, session_id: SessionId, on: bool) -> Typing:
+    def opt_in(self, session_id: SessionId, on: bool) -> Annotated[bool, Is(key="on")]:
         """Switch typing into it on or off."""
 
     @operation("POST /sessions/{session_id}/keys", scope="admin", page=True)
@@ -1309,11 +1163,11 @@ class HubOperations:
         """Type into the session."""
 
     @operation("POST /sessions/{session_id}/report", scope="answer", page=True)
-    def report_missed(self, session_id: SessionId, note: Note = "") -> Report:
+    def report_missed(self, session_id: SessionId, note: Note = "") -> Annotated[str, Is(key="report")]:
         """Report a missed prompt."""
 
     @operation("GET /launchers")
-    def launchers(self) -> Launchers:
+    def launchers(self) -> Annotated[tuple[Launcher, ...], Is(key="launchers")]:
         """What can be started."""
 
     @operation("POST /sessions", scope="admin")
@@ -1336,11 +1190,13 @@ class HubOperations:
         """List the people who are allowed to answer."""
 
     @operation(scope="answer")
-    def away(self, for_s: Annotated[float | None, Is("how long; null: until `here`", least=0)] = None) -> Presence:
+    def away(
+        self, for_s: Annotated[float | None, Is("how long; null: until `here`", least=0)] = None
+    ) -> Annotated[bool, Is(key="away")]:
         """Set yourself away: chats and phones are notified at once."""
 
     @operation(scope="answer")
-    def here(self) -> Presence:
+    def here(self) -> Annotated[bool, Is(key="away")]:
         """End away: you are back at the keyboard."""
 
     @operation("POST /notices", scope="ask")
@@ -1366,7 +1222,7 @@ class HubOperations:
         """Ask people, and wait for the answer."""
 
     @operation("DELETE /questions/{question_id}", scope="ask", page=True)
-    def withdraw(self, question_id: ShortText) -> Withdrawn:
+    def withdraw(self, question_id: ShortText) -> Annotated[bool, Is(key="withdrawn")]:
         """Withdraw a question of one's own."""
 
     # records
@@ -1379,7 +1235,7 @@ class HubOperations:
         before: Annotated[str, Is("only those raised before this prompt", most=40)] = "",
         session: Annotated[str, Is("only of this session", most=64)] = "",
         state: Annotated[str, Is("only those in this state", most=32)] = "",
-    ) -> History:
+    ) -> Annotated[tuple[Prompt, ...], Is(key="prompts")]:
         """Prompts of every state, newest first."""
 
     @operation()
@@ -1398,7 +1254,7 @@ class HubOperations:
         events: Annotated[str, Is("only these kinds, with commas between them", most=1000)] = "",
         session: Annotated[str, Is("only of this session", most=64)] = "",
         prompt: Annotated[str, Is("only of this prompt", most=64)] = "",
-    ) -> Entries:
+    ) -> Annotated[tuple[AuditEntry, ...], Is(key="entries")]:
         """The audit log, newest first."""
 
     @operation()
@@ -1410,11 +1266,13 @@ class HubOperations:
         prompt_id: ShortText = "",
         event: ShortText = "",
         newest: bool = False,
-    ) -> Entries:
+    ) -> Annotated[tuple[AuditEntry, ...], Is(key="entries")]:
         """The audit log's entries, oldest first."""
 
     @operation(name="audit.verify")
-    def verify_audit(self, seen: Annotated[tuple[SeenHead, ...], Is("heads that others have kept")] = ()) -> Verdict:
+    def verify_audit(
+        self, seen: Annotated[tuple[SeenHead, ...], Is("heads that others have kept")] = ()
+    ) -> Annotated[AuditVerdict, Is(key="verdict")]:
         """Whether the audit log is whole, entry by entry."""
 
     @operation("GET /audit/state", name="audit.state")
@@ -1444,7 +1302,7 @@ class HubOperations:
         """The hub, its channels, sessions and open prompts."""
 
     @operation(name="health")
-    def session_health(self) -> Healths:
+    def session_health(self) -> Annotated[dict[str, str], Is(key="sessions")]:
         """Of every session that runs: "ok", or what is wrong with it."""
 
     @operation(scope="admin")
@@ -1452,7 +1310,7 @@ class HubOperations:
         """Read the configuration again."""
 
     @operation(scope="admin")
-    def stop(self) -> Stopping:
+    def stop(self) -> Annotated[int, Is(key="pid")]:
         """End the hub; sessions go on."""
 
     @operation(scope="admin", name="page")
@@ -1481,11 +1339,11 @@ class HubOperations:
         """Let a browser in by its one-time link or the password."""
 
     @operation("POST /logout", scope="read", page=True)
-    def logout(self) -> LoggedOut:
+    def logout(self) -> Annotated[bool, Is(key="ended")]:
         """End this browser's login."""
 
     @operation("GET /devices", scope="admin", page=True)
-    def list_devices(self) -> Devices:
+    def list_devices(self) -> Annotated[tuple[Device, ...], Is(key="devices")]:
         """Browsers that are let in."""
 
     @operation("PUT /devices/{login_id}", scope="admin", page=True)
@@ -1493,11 +1351,11 @@ class HubOperations:
         """Give a browser another name."""
 
     @operation("DELETE /devices/{login_id}", scope="admin", page=True)
-    def end_device(self, login_id: ShortText) -> LoggedOut:
+    def end_device(self, login_id: ShortText) -> Annotated[bool, Is(key="ended")]:
         """End one browser's login."""
 
     @operation("DELETE /logins", scope="admin", page=True)
-    def logout_all(self) -> LoggedOutAll:
+    def logout_all(self) -> Annotated[int, Is(key="ended")]:
         """End every login."""
 
     @operation("GET /me", page=True)
@@ -1515,11 +1373,11 @@ class HubOperations:
         """Make a one-time link to the page."""
 
     @operation("PUT /password", scope="admin", page=True)
-    def set_password(self, password: Annotated[str, Is(least=12, most=256)]) -> PasswordSet:
+    def set_password(self, password: Annotated[str, Is(least=12, most=256)]) -> Annotated[bool, Is(key="set")]:
         """Set the password of the login on the LAN."""
 
     @operation("GET /tokens", scope="admin", page=True)
-    def list_tokens(self) -> Tokens:
+    def list_tokens(self) -> Annotated[tuple[Token, ...], Is(key="tokens")]:
         """API tokens."""
 
     @operation("POST /tokens", scope="admin", page=True)
@@ -1527,7 +1385,7 @@ class HubOperations:
         """Create a token; its secret is shown once."""
 
     @operation("DELETE /tokens/{token_id}", scope="admin", page=True)
-    def revoke_token(self, token_id: ShortText) -> Revoked:
+    def revoke_token(self, token_id: ShortText) -> Annotated[bool, Is(key="revoked")]:
         """Revoke a token."""
 
     @operation("GET /push", page=True)
@@ -1535,11 +1393,13 @@ class HubOperations:
         """The key for push."""
 
     @operation("POST /push/subscriptions", scope="answer", page=True)
-    def subscribe(self, endpoint: Endpoint, keys: PushKeys, expirationTime: Any = None) -> Subscribed:
+    def subscribe(
+        self, endpoint: Endpoint, keys: PushKeys, expirationTime: Any = None
+    ) -> Annotated[bool, Is(key="subscribed")]:
         """Ask for push messages, with what the browser's PushSubscription.toJSON() gives."""
 
     @operation("DELETE /push/subscriptions", scope="answer", page=True)
-    def unsubscribe(self, endpoint: Endpoint) -> Unsubscribed:
+    def unsubscribe(self, endpoint: Endpoint) -> Annotated[bool, Is(key="removed")]:
         """End push messages."""
 
 

@@ -37,6 +37,7 @@ class Is:
     pattern: str = ""
     maybe: bool = False  # a field that can be missing
     only: str = ""  # "socket" or "http": the field exists only on that transport
+    key: str = ""  # in JSON, the value is the only field of an object, under this name
     rest: bool = False  # collects the unknown fields of an object; in JSON they are beside the others
 
 
@@ -66,6 +67,10 @@ def read(kind: Any, value: Any, where: str = "") -> Any:
     """Converts a JSON value to its type. Raises BadValue. Unknown fields of a value class are ignored, because the
     sender can be a newer version."""
     inner, marks = marks_of(kind)
+    for key in (mark.key for mark in marks if mark.key):
+        if not isinstance(value, Mapping) or key not in value:
+            raise BadValue(_say(where, f"should be an object with {key}"))
+        value = value[key]
     found = _read(inner, value, where)
     for mark in marks:
         _check(mark, found, where)
@@ -200,6 +205,8 @@ def describe(kind: Any, components: dict[str, Any]) -> dict[str, Any]:
     out = _describe(inner, components)
     for mark in marks:
         out = {**out, **_limits(mark, out)}
+        if mark.key:
+            out = {"type": "object", "properties": {mark.key: out}, "required": [mark.key]}
     return out
 
 

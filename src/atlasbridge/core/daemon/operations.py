@@ -238,14 +238,14 @@ class Operations:
     async def sessions(self, caller: Caller, all: bool = False, name: str = "", session_id: str = "") -> dict[str, Any]:
         return {"sessions": self._described(_asked_for(name, session_id, self._hub_api.sessions(all)))}
 
-    async def wait_session(self, caller: Caller, session_id: str, patience_s: float = 10.0) -> table.Known:
+    async def wait_session(self, caller: Caller, session_id: str, patience_s: float = 10.0) -> dict[str, Any]:
         """For a starter that prints the name of a session only once the hub knows it."""
 
         def is_known() -> bool:  # a session that has already ended is
             return self._ledger.session(session_id) is not None
 
         await self._hub.hosts.wait(session_id, min(patience_s, 60.0), is_known)
-        return table.Known(is_known())
+        return {"known": is_known()}
 
     async def rename(self, caller: Caller, session_id: str, name: str) -> table.Renamed | Refused:
         session = self._hub_api.session(session_id)
@@ -366,13 +366,13 @@ class Operations:
     def _is_away(self) -> bool:
         return self._escalation.away_until is not None
 
-    async def away(self, caller: Caller, for_s: float | None = None) -> table.Presence:
+    async def away(self, caller: Caller, for_s: float | None = None) -> dict[str, Any]:
         self._escalation.go_away(None if for_s is None else self._clock.wall() + for_s)
-        return table.Presence(self._is_away)
+        return {"away": self._is_away}
 
-    async def here(self, caller: Caller) -> table.Presence:
+    async def here(self, caller: Caller) -> dict[str, Any]:
         self._escalation.come_back()
-        return table.Presence(False)
+        return {"away": False}
 
     async def notify(self, caller: Caller, message: str, label: str = "") -> table.Told | Refused:
         """Sends everybody a message that asks nothing. A message from inside a session is marked as such."""
@@ -426,8 +426,8 @@ class Operations:
         )
         return {"entries": entries}
 
-    async def verify_audit(self, caller: Caller, seen: tuple[table.SeenHead, ...] = ()) -> table.Verdict:
-        return table.Verdict(await self._verify(seen))
+    async def verify_audit(self, caller: Caller, seen: tuple[table.SeenHead, ...] = ()) -> dict[str, Any]:
+        return {"verdict": await self._verify(seen)}
 
     async def _verify(self, seen: tuple[table.SeenHead, ...] = ()) -> table.AuditVerdict:
         """In another thread, because a long log takes time. `seen`: heads that others have kept."""
@@ -486,9 +486,9 @@ class Operations:
             return Refused("bad_configuration", str(error), error.hint)
         return table.Done()
 
-    async def stop(self, caller: Caller) -> table.Stopping:
+    async def stop(self, caller: Caller) -> dict[str, Any]:
         asyncio.get_running_loop().call_later(0.05, self._stop)
-        return table.Stopping(os.getpid())
+        return {"pid": os.getpid()}
 
     async def page_command(self, caller: Caller, do: str, fields: Mapping[str, Any] | None = None) -> Any:
         """Creates a link, a token or a password. The page handles it; the caller has been identified here."""

@@ -21,7 +21,7 @@ from atlasbridge.core.daemon.parts import HubParts
 from atlasbridge.core.errors import AtlasBridgeError, ConfigError
 from atlasbridge.core.escape import escape_controls
 from atlasbridge.core.ids import new_id
-from atlasbridge.core.operations import Caller, Ended, Granted, Refused, Revoked, Trusted
+from atlasbridge.core.operations import Caller, Granted, Refused, Trusted
 from atlasbridge.core.policy.rule import (
     LONGEST_S,
     PREFIX,
@@ -444,12 +444,12 @@ class RuleOperations:
         living = {session.session_id for session in self._ledger.sessions()}
         return [self._describe(one) for one in self._ledger.live_grants() if one.session_id in ("", *living)]
 
-    async def revoke_grants(self, caller: Caller, grant_id: str = "") -> Ended:
-        return Ended(tuple(self._ledger.revoke_grants(grant_id, caller.identity)))
+    async def revoke_grants(self, caller: Caller, grant_id: str = "") -> dict[str, Any]:
+        return {"ended": self._ledger.revoke_grants(grant_id, caller.identity)}
 
-    async def revoke_grant(self, caller: Caller, grant_id: str) -> Revoked | Refused:
+    async def revoke_grant(self, caller: Caller, grant_id: str) -> dict[str, Any] | Refused:
         if len(grant_id) >= SHORTEST_ID and self._ledger.revoke_grants(grant_id, caller.identity):
-            return Revoked(True)
+            return {"revoked": True}
         return Refused("unknown_grant", "there is no such grant")
 
     async def grant(

@@ -287,19 +287,19 @@ class FleetApi:
     async def push_key(self, caller: Caller, given: SimpleNamespace, request: Request) -> hub.Push:
         return hub.Push(self._context.push.available(), await self._context.push.public_key())
 
-    async def subscribe(self, caller: Caller, given: SimpleNamespace, request: Request) -> hub.Subscribed | Refused:
+    async def subscribe(self, caller: Caller, given: SimpleNamespace, request: Request) -> dict[str, Any] | Refused:
         if refused := refuse_push(self._context.push, given.endpoint, not caller.is_program):
             return refused
         keys = {"p256dh": given.keys.p256dh, "auth": given.keys.auth}
         await self._context.push.subscribe(caller, given.endpoint, keys)
-        return hub.Subscribed(True)
+        return {"subscribed": True}
 
-    async def unsubscribe(self, caller: Caller, given: SimpleNamespace, request: Request) -> hub.Unsubscribed:
-        return hub.Unsubscribed(await self._context.push.unsubscribe(caller, given.endpoint))
+    async def unsubscribe(self, caller: Caller, given: SimpleNamespace, request: Request) -> dict[str, Any]:
+        return {"removed": await self._context.push.unsubscribe(caller, given.endpoint)}
 
-    async def list_tokens(self, caller: Caller, given: SimpleNamespace, request: Request) -> hub.Tokens:
+    async def list_tokens(self, caller: Caller, given: SimpleNamespace, request: Request) -> dict[str, Any]:
         found = await people.logins(self._database, _of(caller), ("token",))
-        return hub.Tokens(tuple(_token(one, caller) for one in found))
+        return {"tokens": [_token(one, caller) for one in found]}
 
     async def create_token(self, caller: Caller, given: SimpleNamespace, request: Request) -> hub.NewToken | Refused:
         if not caller.may(given.scope):
@@ -307,9 +307,9 @@ class FleetApi:
         secret, token_id = await people.add_token(self._database, caller.name, given.name, given.scope, caller.name)
         return hub.NewToken(secret, token_id, given.name, given.scope, iso(self._database.clock.wall()))
 
-    async def revoke_token(self, caller: Caller, given: SimpleNamespace, request: Request) -> hub.Revoked | Refused:
+    async def revoke_token(self, caller: Caller, given: SimpleNamespace, request: Request) -> dict[str, Any] | Refused:
         ended = await people.end_login(self._database, given.token_id, caller.name, _of(caller), ("token",))
-        return hub.Revoked(True) if ended else Refused("unknown_token", "There is no such token.")
+        return {"revoked": True} if ended else Refused("unknown_token", "There is no such token.")
 
     # machines
 

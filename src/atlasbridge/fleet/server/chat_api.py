@@ -17,7 +17,7 @@ from atlasbridge.core.clock import Clock
 from atlasbridge.core.errors import StoreError
 from atlasbridge.core.escape import escape_controls
 from atlasbridge.core.ids import new_id
-from atlasbridge.core.operations import Caller, HubAs, Kept, Operation, Presence, Refused
+from atlasbridge.core.operations import Caller, HubAs, Kept, Operation, Refused
 from atlasbridge.core.policy.escalation import HOUR_S, Tone
 from atlasbridge.core.prompt.gate import LEAVE, LEAVES, refuse_moment
 from atlasbridge.core.prompt.model import InboundReply, PromptRecord, Receipt, Refusal, Reject
@@ -372,15 +372,15 @@ class FleetHubApi(ChatStore):
         self.look_again(asked)
         return Kept("snoozed", f"{person} wants to be asked again in {int(for_s // 60)} minutes.", "")
 
-    async def do_away(self, caller: Caller, for_s: float | None = None) -> Presence:
+    async def do_away(self, caller: Caller, for_s: float | None = None) -> bool:
         self.remember(f"{AWAY}{self._person}", "ever" if for_s is None else str(self._clock.wall() + for_s))
         for asked in self._cache.open_asked():
             self.look_again(asked)
-        return Presence(True)
+        return True
 
-    async def do_here(self, caller: Caller) -> Presence:
+    async def do_here(self, caller: Caller) -> bool:
         self.remember(f"{AWAY}{self._person}", "")
-        return Presence(False)
+        return False
 
 
 # A reply from a chat becomes a proposal like one from the page: the same row selects the winner, and the machine

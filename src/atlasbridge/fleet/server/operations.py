@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator
 from typing import Annotated, Any, Final, Literal
 
 from atlasbridge.core.operations import (
-    Entries,
+    AuditEntry,
     Event,
     Grade,
     HubOperations,
@@ -17,10 +17,9 @@ from atlasbridge.core.operations import (
     NewToken,
     Operation,
     Prompt,
-    Revoked,
     ShortText,
+    Token,
     TokenName,
-    Tokens,
     operation,
 )
 from atlasbridge.core.schema import Is
@@ -236,7 +235,7 @@ class FleetOperations:
         """End one login."""
 
     @operation("GET /tokens", name="fleet.tokens")
-    def list_tokens(self) -> Tokens:
+    def list_tokens(self) -> Annotated[tuple[Token, ...], Is(key="tokens")]:
         """One's own API tokens, or everybody's for an administrator."""
 
     @operation("POST /tokens", scope="answer", name="fleet.create_token")
@@ -244,7 +243,7 @@ class FleetOperations:
         """Create a token that is valid for a year; its secret is shown once."""
 
     @operation("DELETE /tokens/{token_id}", scope="answer", name="fleet.revoke_token")
-    def revoke_token(self, token_id: ShortText) -> Revoked:
+    def revoke_token(self, token_id: ShortText) -> Annotated[bool, Is(key="revoked")]:
         """Revoke a token."""
 
     # machines
@@ -341,7 +340,7 @@ class FleetOperations:
     @operation("GET /audit", scope="admin", name="fleet.audit")
     def audit(
         self, limit: Limit = 100, before: Annotated[int, Is("only entries before this seq", least=0, most=2**53)] = 0
-    ) -> Entries:
+    ) -> Annotated[tuple[AuditEntry, ...], Is(key="entries")]:
         """The server's audit log, newest first."""
 
 
