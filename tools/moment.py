@@ -12,7 +12,6 @@ import sys
 from pathlib import Path
 
 from atlasbridge.core.screen.redraw import render_screen
-from atlasbridge.core.screen.style import render_sgr
 from atlasbridge.lab.replay import read_recording, screen_at
 
 SHOWN_S, ENDS_S = 0.1, 3.5  # longer than a prompt takes to be raised where there is no process to look at
@@ -23,7 +22,7 @@ def main(source: str, second: str, target: str, kind: str, *choices: str) -> int
     tool, version = folder.parts[-3:-1]
     screen = screen_at(read_recording(Path(source)), float(second))
     head = {"version": 2, "width": screen.cols, "height": screen.rows, "title": f"{tool}: {folder.name}"}
-    events = [[SHOWN_S, "o", render_screen(screen, render_sgr).decode()], [ENDS_S, "o", ""]]
+    events = [[SHOWN_S, "o", render_screen(screen).decode()], [ENDS_S, "o", ""]]
     folder.mkdir(parents=True, exist_ok=True)
     lines = [json.dumps(row, ensure_ascii=False) for row in (head, *events)]
     (folder / "session.cast").write_text("\n".join(lines) + "\n", "utf-8")

@@ -16,7 +16,6 @@ from atlasbridge.core.host.relay import DetachKey, GateTimeout, InputWriter, Ret
 from atlasbridge.core.host.supervisor import Beat, SessionLog, Supervisor
 from atlasbridge.core.screen.redraw import SAFE_RESET, render_farewell, render_screen
 from atlasbridge.core.screen.screen import Screen
-from atlasbridge.core.screen.style import render_sgr
 from atlasbridge.core.session.settings import Plan, SessionSettings, child_environ
 
 
@@ -352,7 +351,7 @@ def test_a_redrawn_screen_looks_and_behaves_like_the_first() -> None:
     first.feed("\x1b[3;5H\x1b[1;38;2;10;20;30;48;5;200mw\u4e16ide\x1b[m plain \x1b[7mreverse\x1b[m".encode())
     first.feed(b"\x1b[10;1H" + b"x" * 40 + b"\x1b[?25l\x1b[4;2H")
     second = Screen(10, 40)
-    second.feed(render_screen(first, render_sgr))
+    second.feed(render_screen(first))
     assert second.lines() == first.lines()
     assert [second.spans(row) for row in range(10)] == [first.spans(row) for row in range(10)]
     assert second.cursor == first.cursor

@@ -6,7 +6,7 @@ import pytest
 
 from atlasbridge.core.screen.redraw import render_screen
 from atlasbridge.core.screen.screen import Screen
-from atlasbridge.core.screen.style import render_sgr
+from atlasbridge.core.screen.style import REVERSE
 from atlasbridge.core.screen.view import View
 
 QUESTION = "The following 120 packages will be removed from your system now. Continue? [Y/n] "
@@ -84,7 +84,7 @@ def test_colours_follow_their_characters() -> None:
     screen = show("plain \x1b[7mlit\x1b[m end", cols=20)
     screen.resize(5, 4)
     screen.resize(5, 20)
-    assert [screen.is_reverse(0, col) for col in (5, 6, 8, 9)] == [False, True, True, False]
+    assert [bool(screen.style(0, col) & REVERSE) for col in (5, 6, 8, 9)] == [False, True, True, False]
 
 
 def test_the_number_of_the_cursors_line_stays() -> None:
@@ -129,7 +129,7 @@ def test_rows_below_the_cursor_that_find_no_room_are_told() -> None:
 def test_a_terminal_that_joins_knows_which_rows_are_one_line() -> None:
     screen = show(QUESTION, 20, 40)
     joined = Screen(20, 40)
-    joined.feed(render_screen(screen, render_sgr))
+    joined.feed(render_screen(screen))
     assert [joined.lines(), joined.cursor] == [screen.lines(), screen.cursor]
     assert joined.wrapped(0)
     joined.resize(20, 100)

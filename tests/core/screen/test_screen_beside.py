@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from atlasbridge.core.screen.screen import Notice, Screen
+from atlasbridge.core.screen.screen import Screen
 from atlasbridge.core.screen.stream import MAX_STRING
-from atlasbridge.core.screen.terminal import MAX_KEPT
+from atlasbridge.core.screen.terminal import MAX_KEPT, Notice
 
 
 def ask(data: str) -> list[bytes]:

@@ -6,19 +6,19 @@ import json
 
 import pytest
 
-from atlasbridge.core.screen.screen import (
+from atlasbridge.core.screen.screen import Screen
+from atlasbridge.core.screen.style import (
     BOLD,
     DIM,
     HIDDEN,
     ITALIC,
+    MAX_INKS,
     REVERSE,
     STRIKE,
     UNDERLINE,
-    Screen,
     background,
     foreground,
 )
-from atlasbridge.core.screen.style import MAX_INKS
 
 
 def show(data: str) -> Screen:
@@ -76,8 +76,8 @@ def test_private_sequences_that_end_in_m_change_no_colour() -> None:
 def test_spans_cover_the_row() -> None:
     screen = show("ab\x1b[7mcd\x1b[me")
     assert screen.spans(0) == [(0, 2, 0), (2, 4, REVERSE), (4, 12, 0)]
-    assert screen.is_reverse(0, 3)
-    assert not screen.is_reverse(0, 4)
+    assert bool(screen.style(0, 3) & REVERSE)
+    assert not bool(screen.style(0, 4) & REVERSE)
 
 
 def test_erasing_keeps_only_the_background() -> None:
@@ -87,14 +87,14 @@ def test_erasing_keeps_only_the_background() -> None:
 
 def test_inserting_and_deleting_move_styles_with_the_text() -> None:
     screen = show("a\x1b[7mb\x1b[mc\x1b[1;1H\x1b[2@")
-    assert [screen.is_reverse(0, col) for col in range(5)] == [False, False, False, True, False]
+    assert [bool(screen.style(0, col) & REVERSE) for col in range(5)] == [False, False, False, True, False]
     screen.feed(b"\x1b[2P")
-    assert [screen.is_reverse(0, col) for col in range(3)] == [False, True, False]
+    assert [bool(screen.style(0, col) & REVERSE) for col in range(3)] == [False, True, False]
 
 
 def test_scrolling_moves_styles() -> None:
     screen = show("\x1b[7mx\x1b[m\r\n\r\n\r\n")
-    assert not any(screen.is_reverse(row, 0) for row in range(3))
+    assert not any(bool(screen.style(row, 0) & REVERSE) for row in range(3))
 
 
 def test_styled_rows_are_ready_for_json() -> None:
@@ -115,6 +115,6 @@ def test_more_live_colours_than_are_kept_lose_their_colour_not_their_flags() -> 
     screen = Screen(100, 200)
     for number in range(20000):
         screen.feed(b"\x1b[7;38;2;%d;%d;7mx" % divmod(number, 256))
-    assert screen.is_reverse(0, 0)
+    assert bool(screen.style(0, 0) & REVERSE)
     assert foreground(screen.style(0, 0)) is None
     assert foreground(screen.style(99, 199)) == "#4e1f07"

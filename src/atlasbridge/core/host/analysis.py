@@ -189,13 +189,10 @@ class LazyAnalysis:
         """The screen for a terminal that attaches. `past`: preceded by the lines that scrolled off. `back`: the
         terminal left only while the tool was stopped."""
         from atlasbridge.core.screen.redraw import render_past, render_return, render_screen
-        from atlasbridge.core.screen.style import render_sgr
 
         if back:
-            return self._look(lambda screen: render_return(screen, render_sgr), b"")
-        return self._look(
-            lambda screen: (render_past(screen) if past else b"") + render_screen(screen, render_sgr), b""
-        )
+            return self._look(render_return, b"")
+        return self._look(lambda screen: (render_past(screen) if past else b"") + render_screen(screen), b"")
 
     def farewell(self, parting: bool = False) -> bytes:
         """The sequences that reset the modes that the tool has switched on. `parting`: also starts a fresh line."""

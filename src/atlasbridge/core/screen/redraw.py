@@ -6,8 +6,12 @@ read.
 
 from __future__ import annotations
 
-from collections.abc import Set
-from typing import Protocol
+from typing import TYPE_CHECKING
+
+from atlasbridge.core.screen.style import render_sgr
+
+if TYPE_CHECKING:
+    from atlasbridge.core.screen.screen import Screen
 
 _ALTERNATE = (1049, 1047, 47)
 _MOUSE = (1000, 1001, 1002, 1003, 1005, 1006, 1015, 1016)
@@ -23,48 +27,14 @@ SAFE_RESET = (
 )
 
 
-class ScreenToShow(Protocol):
-    @property
-    def rows(self) -> int: ...
-    @property
-    def cols(self) -> int: ...
-    @property
-    def cursor(self) -> tuple[int, int]: ...
-    @property
-    def cursor_visible(self) -> bool: ...
-    @property
-    def modes(self) -> Set[int]: ...
-    @property
-    def application_keypad(self) -> bool: ...
-    @property
-    def kitty_flags(self) -> int: ...
-    @property
-    def alternate(self) -> bool: ...
-    @property
-    def title(self) -> str: ...
-    def text(self, row: int, start: int = 0, end: int | None = None) -> str: ...
-    def spans(self, row: int) -> list[tuple[int, int, int]]: ...
-    def wrapped(self, row: int) -> bool: ...
-
-
-class ScreenWithPast(ScreenToShow, Protocol):
-    @property
-    def history(self) -> list[str]: ...
-
-
-class SgrOf(Protocol):
-    def __call__(self, style: int) -> str:
-        """The parameters of the sequence that sets this style."""
-
-
-def render_screen(screen: ScreenToShow, sgr: SgrOf) -> bytes:
+def render_screen(screen: Screen) -> bytes:
     """Everything that a fresh terminal needs to look and behave like the tool's screen."""
     out = ["\x1b[?1049h" if screen.alternate else "", "\x1b[?25l\x1b[?7h\x1b[m\x1b[H\x1b[2J"]
     last = _last_row(screen)
     for row in range(last + 1):
         goes_on = row > 0 and screen.wrapped(row - 1)  # the terminal wraps it by itself, and knows that it is one line
         place = "" if goes_on else f"\x1b[{row + 1};1H"
-        out.append(f"{place}{_render_row(screen, row, sgr)}")
+        out.append(f"{place}{_render_row(screen, row)}")
     out += _switches_on(screen)
     if screen.title:
         out.append(f"\x1b]2;{screen.title}\x1b\\")
@@ -75,13 +45,13 @@ def render_screen(screen: ScreenToShow, sgr: SgrOf) -> bytes:
     return "".join(out).encode("utf-8", "replace")
 
 
-def render_return(screen: ScreenToShow, sgr: SgrOf) -> bytes:
+def render_return(screen: Screen) -> bytes:
     """For a terminal that left when the tool was stopped and is back: as without us, its content is not redrawn. Only
     the modes are set again, and a full-screen program is shown again."""
-    return render_screen(screen, sgr) if screen.alternate else "".join(_switches_on(screen)).encode()
+    return render_screen(screen) if screen.alternate else "".join(_switches_on(screen)).encode()
 
 
-def render_past(screen: ScreenWithPast) -> bytes:
+def render_past(screen: Screen) -> bytes:
     """The lines that scrolled off the main screen, for the scrollback of a terminal that attaches; written before the
     screen.
 
@@ -93,24 +63,24 @@ def render_past(screen: ScreenWithPast) -> bytes:
     return lines.encode("utf-8", "replace")
 
 
-def _last_row(screen: ScreenToShow) -> int:
+def _last_row(screen: Screen) -> int:
     for row in range(screen.rows - 1, -1, -1):
         if screen.text(row).strip() or any(style for _, _, style in screen.spans(row)):
             return row
     return -1
 
 
-def _render_row(screen: ScreenToShow, row: int, sgr: SgrOf) -> str:
+def _render_row(screen: Screen, row: int) -> str:
     parts = []
     for start, end, style in screen.spans(row):
         text = screen.text(row, start, end)
         if not style and end >= screen.cols and not screen.wrapped(row):
             text = text.rstrip(" ")
-        parts.append(f"\x1b[{sgr(style)}m{text}" if text else "")
+        parts.append(f"\x1b[{render_sgr(style)}m{text}" if text else "")
     return "".join(parts) + "\x1b[m"
 
 
-def _switches_on(screen: ScreenToShow) -> list[str]:
+def _switches_on(screen: Screen) -> list[str]:
     out = [f"\x1b[?{mode}h" for mode in _STICKY if mode in screen.modes and mode != 2026]
     if 7 not in screen.modes:
         out.append("\x1b[?7l")
@@ -121,7 +91,7 @@ def _switches_on(screen: ScreenToShow) -> list[str]:
     return out
 
 
-def render_parting(screen: ScreenToShow) -> bytes:
+def render_parting(screen: Screen) -> bytes:
     """Like `render_farewell`, and moves the cursor to a fresh line below the content, so that the next message is
     separate."""
     last = _last_row(screen)
@@ -130,7 +100,7 @@ def render_parting(screen: ScreenToShow) -> bytes:
     return render_farewell(screen) + below
 
 
-def render_farewell(screen: ScreenToShow) -> bytes:
+def render_farewell(screen: Screen) -> bytes:
     """Resets the modes that the tool has set; empty if it has set none."""
     out = [f"\x1b[?{mode}l" for mode in _STICKY if mode in screen.modes]
     if 7 not in screen.modes:

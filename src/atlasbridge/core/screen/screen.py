@@ -10,34 +10,8 @@ from collections.abc import Set
 
 from atlasbridge.core.screen.grid import CUT, FILLED, SOFT, Line
 from atlasbridge.core.screen.stream import Stream
-from atlasbridge.core.screen.style import (
-    BLINK,
-    BOLD,
-    DIM,
-    HIDDEN,
-    ITALIC,
-    REVERSE,
-    STRIKE,
-    UNDERLINE,
-    background,
-    foreground,
-)
+from atlasbridge.core.screen.style import background, foreground
 from atlasbridge.core.screen.terminal import Notice, Terminal
-
-__all__ = [
-    "BLINK",
-    "BOLD",
-    "DIM",
-    "HIDDEN",
-    "ITALIC",
-    "REVERSE",
-    "STRIKE",
-    "UNDERLINE",
-    "Notice",
-    "Screen",
-    "background",
-    "foreground",
-]
 
 HISTORY_LINES = 200  # above the screen, for a window that grows; fewer if lines are long
 _runs = re.compile(r"(.)\1*", re.S).finditer
@@ -149,9 +123,6 @@ class Screen:
         style = self.terminal.inks.style
         return [(run.start(), run.end(), style(run[1])) for run in _runs(self.terminal.lines[row][1])]
 
-    def is_reverse(self, row: int, col: int) -> bool:
-        return bool(self.style(row, col) & REVERSE)
-
     def styled(self) -> list[list[Run]]:
         """Rows of runs [text, foreground, background, flags], ready for JSON; trailing plain spaces are left out."""
         return [self._styled_line(line) for line in self.terminal.lines]
@@ -206,11 +177,6 @@ class Screen:
     @property
     def alternate(self) -> bool:
         return self.terminal.main is not None
-
-    @property
-    def synchronized(self) -> bool:
-        """Whether the tool is in the middle of a frame (mode 2026)."""
-        return 2026 in self.terminal.modes
 
     @property
     def title(self) -> str:

@@ -5,43 +5,21 @@ Recognition never uses the emulator itself, so that every rule can be tested wit
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from functools import lru_cache
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from atlasbridge.core.patterns import lazy
 from atlasbridge.core.screen.style import REVERSE, is_faded
 from atlasbridge.core.values import field, frozen, replace
+
+if TYPE_CHECKING:
+    from atlasbridge.core.screen.screen import Screen
 
 _WORD = lazy(r"\w")
 CARET_ROWS = 8
 _SIDES = " │┃║|"
 BACKGROUND = 34  # the bits of a style from here on are its background
 TICKS = "✔✓√◇"  # question libraries put one of these before an answered question
-
-
-class ScreenLike(Protocol):
-    """The part of `core.screen.screen.Screen` that a snapshot needs."""
-
-    @property
-    def cursor(self) -> tuple[int, int]: ...
-    @property
-    def cursor_visible(self) -> bool: ...
-    @property
-    def alternate(self) -> bool: ...
-    @property
-    def title(self) -> str: ...
-    @property
-    def modes(self) -> Iterable[int]: ...
-    @property
-    def cols(self) -> int: ...
-    @property
-    def scrolled(self) -> int: ...
-    def drawn(self) -> list[tuple[str, tuple[int, ...]]]: ...
-    def cursor_text(self) -> str: ...
-    def wrapped(self, row: int) -> bool: ...
-    def wrapped_text(self, row: int) -> str: ...
-    def cut(self, row: int) -> bool: ...
 
 
 @frozen
@@ -64,7 +42,7 @@ class View:
     answered: tuple[str, ...] = ()  # beginnings of lines that have been answered
 
     @classmethod
-    def of(cls, screen: ScreenLike) -> View:
+    def of(cls, screen: Screen) -> View:
         drawn = screen.drawn()
         lines = tuple([text for text, _ in drawn])
         row, col = screen.cursor
