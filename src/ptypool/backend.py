@@ -51,15 +51,6 @@ class Stream(Protocol):
     def close(self) -> None: ...
 
 
-class Watch(Protocol):
-    """Calls back once when the child has ended; `hold` delays that while its session is being ended."""
-
-    def look(self) -> bool: ...
-    def hold(self) -> None: ...
-    def resume(self) -> None: ...
-    def stop(self) -> None: ...
-
-
 class Backend(Protocol):
     def start(
         self,
@@ -72,7 +63,7 @@ class Backend(Protocol):
         """Return a new `Started`; raises SpawnFailed."""
 
     def stream(self, loop: asyncio.AbstractEventLoop, child: Any, on_end: Callable[[], None]) -> Stream: ...
-    def watch(self, loop: asyncio.AbstractEventLoop, child: Any, on_exit: Callable[[int], None]) -> Watch: ...
+    def watch(self, loop: asyncio.AbstractEventLoop, child: Any, on_exit: Callable[[int], None]) -> ExitWatch: ...
     def signal(self, child: Any, number: signal.Signals) -> None: ...
 
     def is_ours(self, child: Any, ended: bool) -> bool:
@@ -91,6 +82,7 @@ class Backend(Protocol):
 # The two bounded queues of a terminal: an inbox for the child's output, an outbox for its input.
 
 MESSAGE_LIMIT = 256
+_FIRST_LOOK_S = 0.02
 
 
 class Inbox:
@@ -240,6 +232,65 @@ class QueuedStream:
 
     async def flush(self) -> None:
         await self._outbox.wait_empty()
+
+
+class ExitWatch:
+    """Detects the end of a child, without a thread: by a descriptor that becomes readable then, or by looking again and
+    again. `status` returns the exit status once the child has ended, and reaps it. `hold` delays that, so that the pid
+    stays reserved while its session is being ended."""
+
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        status: Callable[[], int | None],
+        on_exit: Callable[[int], None],
+        look_every_s: float,
+        ends: int | None = None,
+    ) -> None:
+        """The watch owns the descriptor `ends`."""
+        self._loop, self._status, self._on_exit = loop, status, on_exit
+        self._look_every_s = look_every_s
+        self._held = self._done = False
+        self._timer: asyncio.TimerHandle | None = None
+        self._ends = ends
+        if ends is not None:
+            loop.add_reader(ends, self.look)
+        else:
+            self._timer = loop.call_later(_FIRST_LOOK_S, self._look_again)
+
+    def look(self) -> bool:
+        """Reap the child if it has ended; return whether it has."""
+        if not self._done and not self._held and (status := self._status()) is not None:
+            self.stop()
+            self._on_exit(status)
+        return self._done
+
+    def hold(self) -> None:
+        self._held = True
+        self._forget()  # the descriptor of a child that has ended stays readable, so the loop would spin
+
+    def resume(self) -> None:
+        """End a `hold`: reap the child if it has ended, otherwise continue to watch."""
+        self._held = False
+        self._look_again()
+
+    def stop(self) -> None:
+        """Stop watching (the event loop is gone, or the child is no longer ours)."""
+        self._done = True
+        self._forget()
+
+    def _look_again(self) -> None:
+        if not self.look():
+            self._timer = self._loop.call_later(self._look_every_s, self._look_again)
+
+    def _forget(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        ends, self._ends = self._ends, None
+        if ends is not None:
+            if not self._loop.is_closed():
+                self._loop.remove_reader(ends)
+            os.close(ends)
 
 
 def of_this_system() -> Backend:

@@ -17,7 +17,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from ptypool.backend import QueuedStream
+from ptypool.backend import ExitWatch, QueuedStream
 from ptypool.errors import PtyIoError, SpawnFailed
 
 _READ_SIZE = 65536
@@ -67,10 +67,8 @@ class Console:
     def stream(self, loop: asyncio.AbstractEventLoop, child: ConsoleChild, on_end: Callable[[], None]) -> ConsoleStream:
         return ConsoleStream(loop, child, on_end)
 
-    def watch(
-        self, loop: asyncio.AbstractEventLoop, child: ConsoleChild, on_exit: Callable[[int], None]
-    ) -> ConsoleWatch:
-        return ConsoleWatch(loop, child, on_exit)
+    def watch(self, loop: asyncio.AbstractEventLoop, child: ConsoleChild, on_exit: Callable[[int], None]) -> ExitWatch:
+        return ExitWatch(loop, child.status, on_exit, _LOOK_S)
 
     def signal(self, child: ConsoleChild, number: signal.Signals) -> None:
         """An interrupt is sent as its key, as at a console; any other signal ends the program."""
@@ -195,38 +193,3 @@ class ConsoleStream(QueuedStream):
     def _hand_over(self, call: Callable[..., None], *arguments: Any) -> None:
         if not self._loop.is_closed():
             self._loop.call_soon_threadsafe(call, *arguments)
-
-
-class ConsoleWatch:
-    """Polls, because a console does not report the end of its program."""
-
-    def __init__(self, loop: asyncio.AbstractEventLoop, child: ConsoleChild, on_exit: Callable[[int], None]) -> None:
-        self._loop, self._child, self._on_exit = loop, child, on_exit
-        self._done = self._held = False
-        self._timer = loop.call_later(_LOOK_S, self._look_again)
-
-    def look(self) -> bool:
-        if self._done or self._held:
-            return self._done
-        status = self._child.status()
-        if status is not None:
-            self.stop()
-            self._on_exit(status)
-        return self._done
-
-    def hold(self) -> None:
-        self._held = True
-        self._timer.cancel()
-
-    def resume(self) -> None:
-        self._held = False
-        if not self.look():
-            self._look_again()
-
-    def stop(self) -> None:
-        self._done = True
-        self._timer.cancel()
-
-    def _look_again(self) -> None:
-        if not self.look():
-            self._timer = self._loop.call_later(_LOOK_S, self._look_again)

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import asyncio
 import os
-import signal as signals
 import threading
 import weakref
 from collections.abc import Callable, Coroutine, Generator, Iterator, Sequence
+from functools import wraps
 from typing import Any, Protocol, Self, TypeVar, runtime_checkable
 from uuid import UUID
 
@@ -166,8 +166,28 @@ class PtyPool:
         return f"<sync.PtyPool {self.active_count()}/{self.max_ptys}>"
 
 
+def _later(name: str) -> Any:
+    """A method of the handle that waits; inside a running loop it returns an awaitable."""
+
+    @wraps(getattr(LoopHandle, name))
+    def method(self: PtyHandle, *values: Any) -> Any:
+        return now_or_later(getattr(self._handle, name)(*values))
+
+    return method
+
+
+def _called(name: str) -> Any:
+    """A method of the handle that never waits; it runs in the loop's thread."""
+
+    @wraps(getattr(LoopHandle, name))
+    def method(self: PtyHandle, *values: Any) -> Any:
+        return call(lambda: getattr(self._handle, name)(*values))
+
+    return method
+
+
 class PtyHandle:
-    """A child on a PTY; it can be used from any thread."""
+    """A child on a PTY; it can be used from any thread. It has the methods of the handle for asyncio."""
 
     def __init__(self, owner: PtyPool, handle: LoopHandle) -> None:
         self._owner = owner  # a handle keeps its pool alive
@@ -187,54 +207,19 @@ class PtyHandle:
 
     __copy__ = clone
 
-    def send(self, data: bytes | str) -> Any:
-        """Queue bytes for the child; waits while 256 messages are queued."""
-        return now_or_later(self._handle.send(data))
-
-    def send_line(self, line: bytes | str) -> Any:
-        return now_or_later(self._handle.send_line(line))
-
-    def read(self) -> Any:
-        """The next chunk of output; waits for one; b"" at the end."""
-        return now_or_later(self._handle.read())
-
-    def read_timeout(self, timeout: Duration) -> Any:
-        """All output that has arrived, b"" at the end, or None after the timeout."""
-        return now_or_later(self._handle.read_timeout(timeout))
-
-    def read_chunk(self, timeout: Duration) -> Any:
-        """The next chunk of output, b"" at the end, or None after the timeout."""
-        return now_or_later(self._handle.read_chunk(timeout))
-
-    def read_now(self) -> bytes | None:
-        """An available chunk, b"" at the end, otherwise None."""
-        return call(self._handle.read_now)
-
-    def read_all_available(self) -> bytes:
-        return call(self._handle.read_all_available)
+    send, send_line = _later("send"), _later("send_line")
+    read, read_chunk, read_timeout = _later("read"), _later("read_chunk"), _later("read_timeout")
+    wait, kill = _later("wait"), _later("kill")
+    read_now, read_all_available = _called("read_now"), _called("read_all_available")
+    is_alive, signal, resize = _called("is_alive"), _called("signal"), _called("resize")
 
     def __iter__(self) -> Iterator[bytes]:
         while chunk := self.read():
             yield chunk
 
-    def is_alive(self) -> bool:
-        return call(self._handle.is_alive)
-
     @property
     def exit_status(self) -> int | None:
         return self._handle.exit_status
-
-    def wait(self) -> Any:
-        return now_or_later(self._handle.wait())
-
-    def kill(self) -> Any:
-        return now_or_later(self._handle.kill())
-
-    def signal(self, number: signals.Signals) -> None:
-        call(lambda: self._handle.signal(number))
-
-    def resize(self, cols: int, rows: int) -> None:
-        call(lambda: self._handle.resize(cols, rows))
 
     @property
     def size(self) -> tuple[int, int]:
