@@ -107,8 +107,8 @@ def test_a_wrong_file_is_said_with_its_line_and_the_old_rules_stand(hub: HubProc
     done = hub.cli("hub", "reload")
     assert done.returncode == 2 and "policy.toml:5: rule 'tests': 'colour' is not known" in done.stderr
     assert hub.cli("policy", "check").returncode == 2
-    wait_for(lambda: hub.ask("policy.rules")["rules"] != [])
-    assert [rule["name"] for rule in hub.ask("policy.rules")["rules"]] == ["tests"]
+    wait_for(lambda: hub.ask("rules.overview")["rules"] != [])
+    assert [rule["name"] for rule in hub.ask("rules.overview")["rules"]] == ["tests"]
 
 
 def test_a_hub_does_not_start_with_rules_that_are_wrong() -> None:

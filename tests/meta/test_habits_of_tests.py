@@ -55,7 +55,6 @@ INSIDE: dict[str, int] = {
     "core/detection/test_detector_lines.py": 2,
     "core/host/test_hub_link.py": 1,
     "core/policy/test_plain.py": 1,
-    "core/scheduler/test_deadlines.py": 1,
     "core/screen/test_screen_beside.py": 3,
     "core/test_patterns.py": 1,
     "integrations/test_client_http.py": 1,

@@ -65,7 +65,6 @@ PURE = (
     "core/policy",
     "core/routing/policy.py",
     "core/audit/chain.py",
-    "core/scheduler/deadlines.py",
 )
 IMPURE = {"asyncio", "sqlite3", "socket", "os", "time", "logging", "threading", "subprocess", "select", "datetime"}
 

@@ -17,7 +17,6 @@ from atlasbridge.core.clock import ManualClock
 from atlasbridge.core.ids import new_id
 from atlasbridge.core.prompt.gate import UNTRACED, Cancel, decide_reply
 from atlasbridge.core.prompt.model import Answer, InboundReply, Prompt, PromptRecord, PromptState, PromptType, Reject
-from atlasbridge.core.scheduler.deadlines import Deadlines
 from atlasbridge.core.session.model import SessionState
 from atlasbridge.core.store.ledger import Ledger
 from atlasbridge.core.values import replace
@@ -48,7 +47,7 @@ class GateWorld:
         self.random = random
         self.clock = ManualClock()
         self.boot = 1
-        self.deadlines = Deadlines()
+        self.deadlines: dict[str, float] = {}
         self.ledger = self._open()
         self.sessions: list[str] = []
         self.fates: dict[str, Fate] = {}
@@ -76,7 +75,7 @@ class GateWorld:
         record = self.ledger.raise_prompt(session_id, new_id(), prompt, self.random.choice((5.0, 60.0, 600.0)))
         self._close_session(session_id)
         self.fates[record.prompt_id] = self.live[record.prompt_id] = Fate(record)
-        self.deadlines.set(record.prompt_id, record.deadline)
+        self.deadlines[record.prompt_id] = record.deadline
         if self.random.random() < 0.9:
             self.ledger.tell(record.prompt_id, ())
             self.ledger.deliver_prompt(record.prompt_id, "memory", record.prompt_id[:8])
@@ -206,7 +205,9 @@ class GateWorld:
 
     def pass_time(self) -> None:
         self.clock.advance(self.random.choice((0.5, 0.5, 5.0, 30.0, 400.0)))
-        for prompt_id in self.deadlines.due(self.clock.now()):
+        now = self.clock.now()
+        for prompt_id in [known for known, at in self.deadlines.items() if at <= now]:
+            del self.deadlines[prompt_id]
             expired = self.ledger.expire(prompt_id, NO)
             assert (expired is not None) == (prompt_id in self.live)
             if expired is not None:
@@ -231,7 +232,7 @@ class GateWorld:
         self.ledger.close()
         self.boot += 1
         self.clock = ManualClock(now=1.0, wall=self.clock.wall())
-        self.deadlines = Deadlines()
+        self.deadlines = {}
         self.ledger = self._open()
         self.pending.clear()
         self.sessions.clear()

@@ -15,7 +15,7 @@ from functools import cached_property
 from typing import Annotated, Any, Concatenate, Final, Generic, Literal, ParamSpec, TypeVar, overload
 
 from atlasbridge.core.prompt.model import SubjectKind
-from atlasbridge.core.schema import BadValue, Is, fields_of, read
+from atlasbridge.core.schema import BadValue, Is, fields_of, marks_of, read, write
 from atlasbridge.core.values import as_dict, field, frozen
 
 P = ParamSpec("P")
@@ -113,6 +113,11 @@ class Operation(Generic[P, R]):
     @property
     def streams(self) -> bool:
         return getattr(self.result, "__origin__", None) is AsyncIterator
+
+    def write(self, found: Any, way: str) -> Any:
+        """A result as JSON. An implementation can also return it as an object already."""
+        key = next((mark.key for mark in marks_of(self.result)[1] if mark.key), "")
+        return write({key: found} if key and not isinstance(found, Mapping) else found, way)
 
     def read(self, given: Mapping[str, Any], strict: bool = False) -> dict[str, Any]:
         """Reads the parameters from a JSON object. BadValue names the wrong one. `strict` also refuses unknown
@@ -1036,10 +1041,6 @@ class HubOperations:
     @operation("GET /rules", name="rules.overview")
     def rules(self) -> Rules:
         """Rules, grants, and what they decided."""
-
-    @operation(name="policy.rules")
-    def policy_rules(self) -> Annotated[tuple[Rule, ...], Is(key="rules")]:
-        """The rules that are in force."""
 
     @operation(name="policy.cases")
     def policy_cases(

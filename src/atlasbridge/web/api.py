@@ -85,7 +85,9 @@ def handles(operation: Operation[..., Any]) -> Callable[[Handler], Handler]:
 async def ask_hub(site: Site, call: Call) -> Response:
     """Run an operation without a handler in the hub."""
     found = await site.hub_api.by(call.by).do(call.operation, vars(call.given))
-    return refuse(found) if isinstance(found, Refused) else JSONResponse(render_plain(write(found, "http")))
+    return (
+        refuse(found) if isinstance(found, Refused) else JSONResponse(render_plain(call.operation.write(found, "http")))
+    )
 
 
 def refuse(refused: Refused) -> JSONResponse:

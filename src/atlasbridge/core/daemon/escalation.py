@@ -145,14 +145,6 @@ class Presence:
     known_at: float
 
 
-@frozen
-class Aside:
-    """`hold_s`: somebody types at that session's terminal, so wait this long and ask again. `silent`: make no sound."""
-
-    hold_s: float = 0.0
-    silent: bool = False
-
-
 class Escalation:
     def __init__(self, hub: HubParts) -> None:
         self._hub = hub
@@ -218,16 +210,16 @@ class Escalation:
         until = FOR_EVER if noted == "ever" else parse_iso(noted) if noted else 0.0
         return until if until > self._hub.clock.wall() else None
 
-    def aside(self, prompt_id: str, identity: str) -> Aside:
-        """For notifications besides the channels' own messages, such as a push to that person's browser."""
+    def aside(self, prompt_id: str, identity: str) -> tuple[float, bool]:
+        """For notifications besides the channels' own messages; see `MachineApi.aside`."""
         record = self._hub.ledger.prompt(prompt_id)
         session = self._hub.ledger.session(record.session_id) if record else None
         if record is None or session is None:
-            return Aside()
+            return 0.0, False
         policy, people = self._hub.router.policy, self._hub.router.policy.attention.people
         quiet = people.quiet_now(self._hub.clock.wall(), minute_of_day)
         asleep = people.person_of(identity) in quiet and not decide_escalation(record.prompt, session, policy).urgent
-        return Aside(self._hold_s(record, session), silent=asleep or self._inhibited(record))
+        return self._hold_s(record, session), asleep or self._inhibited(record)
 
     def _hold_s(self, record: PromptRecord, session: SessionRecord) -> float:
         """The same time as for a remote channel. Before the hold ends, the host is asked once more."""

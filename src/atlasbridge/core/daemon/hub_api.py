@@ -197,8 +197,7 @@ class LocalHubApi:
         return (person.language, person.zone) if person else ("", "")
 
     def aside(self, prompt_id: str, identity: str) -> tuple[float, bool]:
-        found = self.life.escalation.aside(prompt_id, identity)
-        return found.hold_s, found.silent
+        return self.life.escalation.aside(prompt_id, identity)
 
     def heard_of_server(self, carries: bool | None = None) -> None:
         """A message from the server arrived. `carries`: whether the server notifies people in chats."""

@@ -34,7 +34,7 @@ from atlasbridge.core.prompt.model import InboundReply, PromptRecord, Receipt, R
 from atlasbridge.core.prompt.redact import redact, redact_rows
 from atlasbridge.core.routing.router import LOCAL
 from atlasbridge.core.scheduler.times import minute_of_day
-from atlasbridge.core.schema import BadValue, read, write
+from atlasbridge.core.schema import BadValue, read
 from atlasbridge.core.session.model import LONGEST_NAME, SessionRecord, SessionState
 from atlasbridge.core.system import lives
 
@@ -123,7 +123,7 @@ class Operations:
         if operation is table.HubOperations.events:
             return self.events(who, **given)
         found = await self.perform(operation, who, given)
-        return found.to_json() if isinstance(found, Refused) else {"ok": True, **write(found, "socket")}
+        return found.to_json() if isinstance(found, Refused) else {"ok": True, **operation.write(found, "socket")}
 
     def _method(self, operation: Operation[..., Any]) -> Any:
         return getattr(self, operation.key, None) or getattr(self._rules, operation.key, None)

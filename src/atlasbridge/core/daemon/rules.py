@@ -386,9 +386,6 @@ class RuleOperations:
             "tell": self._rules.rules.tell,
         }
 
-    async def policy_rules(self, caller: Caller) -> dict[str, Any]:
-        return {"rules": [describe_rule(rule) for rule in self._rules.rules.policy.rules]}
-
     async def policy_cases(self, caller: Caller, prompt_id: str = "", since: str = "") -> dict[str, Any]:
         """Past questions, newest first, with the data that a rule can use."""
         if prompt_id:

@@ -27,7 +27,7 @@ class Wakeup:
 
     def set(self) -> None:
         try:
-            os.write(self._write_fd, b"!")
+            self._send()
         except BlockingIOError:
             pass  # the pipe is full of calls already
 
@@ -37,21 +37,30 @@ class Wakeup:
     def take(self) -> bytes:
         """Returns what was written into the pipe: signal numbers, if `signal.set_wakeup_fd` uses it."""
         try:
-            return os.read(self._read_fd, 65536)
+            return self._receive()
         except BlockingIOError:
             return b""
 
     def wait(self, timeout_s: float | None) -> bool:
         """Sleeps until it is woken or the time is over, and discards the calls so far."""
-        waiter = select.poll()
-        waiter.register(self._read_fd, select.POLLIN)
-        woken = bool(waiter.poll(None if timeout_s is None else max(0, timeout_s * 1000)))
+        woken = self._sleep(timeout_s)
         if woken:
             self.clear()
         return woken
 
+    def _sleep(self, timeout_s: float | None) -> bool:
+        waiter = select.poll()
+        waiter.register(self._read_fd, select.POLLIN)
+        return bool(waiter.poll(None if timeout_s is None else max(0, timeout_s * 1000)))
 
-class SocketWakeup:
+    def _send(self) -> None:
+        os.write(self._write_fd, b"!")
+
+    def _receive(self) -> bytes:
+        return os.read(self._read_fd, 65536)
+
+
+class SocketWakeup(Wakeup):
     """The same with a socket pair, for systems that can wait only for sockets."""
 
     def __init__(self) -> None:
@@ -60,39 +69,21 @@ class SocketWakeup:
         self._reader, self._writer = socketpair()
         self._reader.setblocking(False)
         self._writer.setblocking(False)
+        self._read_fd, self._write_fd = self._reader.fileno(), self._writer.fileno()
 
     def __del__(self) -> None:
         self._reader.close()
         self._writer.close()
 
-    def fileno(self) -> int:
-        return self._reader.fileno()
+    def _sleep(self, timeout_s: float | None) -> bool:
+        return bool(select.select([self._reader], [], [], None if timeout_s is None else max(0.0, timeout_s))[0])
 
-    @property
-    def write_fd(self) -> int:
-        return self._writer.fileno()
+    def _send(self) -> None:
+        self._writer.send(b"!")
 
-    def set(self) -> None:
-        try:
-            self._writer.send(b"!")
-        except BlockingIOError:
-            pass  # the buffer is full of calls already
-
-    def clear(self) -> None:
-        self.take()
-
-    def take(self) -> bytes:
-        try:
-            return self._reader.recv(65536)
-        except BlockingIOError:
-            return b""
-
-    def wait(self, timeout_s: float | None) -> bool:
-        ready, _, _ = select.select([self._reader], [], [], None if timeout_s is None else max(0.0, timeout_s))
-        if ready:
-            self.clear()
-        return bool(ready)
+    def _receive(self) -> bytes:
+        return self._reader.recv(65536)
 
 
 if not hasattr(select, "poll"):  # Windows
-    Wakeup = SocketWakeup  # type: ignore[assignment, misc]
+    Wakeup = SocketWakeup  # type: ignore[misc]

@@ -1,1 +1,1 @@
-"""Deadlines and times: a pure queue, the service that runs due actions, and the parser for times."""
+"""Deadlines and times: the service that runs due actions, and the parser for times."""

@@ -1,5 +1,4 @@
-"""Runs actions when they are due on the monotonic clock. The queue knows the deadlines; the callers provide the
-actions."""
+"""Runs actions when they are due on the monotonic clock. The callers provide the actions."""
 
 from __future__ import annotations
 
@@ -9,7 +8,6 @@ from collections.abc import Callable
 
 from atlasbridge.core.clock import Clock
 from atlasbridge.core.errors import StoreError
-from atlasbridge.core.scheduler.deadlines import Deadlines
 
 log = logging.getLogger(__name__)
 
@@ -21,27 +19,26 @@ class Scheduler:
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._deadlines = Deadlines()
-        self._actions: dict[str, Callable[[], None]] = {}
+        self._actions: dict[str, tuple[float, Callable[[], None]]] = {}  # by key: when it is due
         self._changed = asyncio.Event()
 
     def set(self, key: str, at: float, action: Callable[[], None]) -> None:
-        self._deadlines.set(key, at)
-        self._actions[key] = action
+        self._actions[key] = at, action
         self._changed.set()
 
     def cancel(self, key: str) -> None:
-        self._deadlines.drop(key)
         self._actions.pop(key, None)
 
     def run_due(self) -> float | None:
         """Runs everything that is due. Returns the seconds until the next action; None if there is none."""
-        for key in self._deadlines.due(self._clock.now()):
-            action = self._actions.pop(key, None)  # an earlier action can have cancelled it
-            if action is not None:
-                self._call(key, action)
-        at = self._deadlines.next_at()
-        return None if at is None else max(0.0, at - self._clock.now())
+        now = self._clock.now()
+        for at, key in sorted((at, key) for key, (at, _) in self._actions.items() if at <= now):
+            known = self._actions.get(key)
+            if known is not None and known[0] == at:  # an earlier action can have cancelled or moved it
+                del self._actions[key]
+                self._call(key, known[1])
+        following = min((at for at, _ in self._actions.values()), default=None)
+        return None if following is None else max(0.0, following - self._clock.now())
 
     def _call(self, key: str, action: Callable[[], None]) -> None:
         """If the store cannot be written now (a full disk), the action is retried later."""

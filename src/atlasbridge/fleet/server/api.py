@@ -106,7 +106,7 @@ class FleetApi:
             return found
         if isinstance(found, Refused):
             return refuse(found)
-        return DatedResponse(render_plain(write(found, "http")))
+        return DatedResponse(render_plain(operation.write(found, "http")))
 
     # prompts, sessions and answers
 
