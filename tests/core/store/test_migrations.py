@@ -11,7 +11,6 @@ from tests.support.ledgers import ask, open_ledger
 
 from atlasbridge.core.errors import StoreError
 from atlasbridge.core.store.database import Database, Migration, load_migrations, migrate, schema_version, statements
-from atlasbridge.core.store.ledger import processes
 
 AT = "2026-01-01T00:00:00.000000+00:00"
 NEXT = len(load_migrations()) + 1
@@ -115,22 +114,23 @@ def test_a_script_is_cut_into_statements_with_triggers_whole() -> None:
 
 
 def test_a_store_of_before_finds_processes_without_looking_at_every_session(used_home: Path) -> None:
-    path = used_home / "atlasbridge.db"
-    database = Database.open(path)
-    with database.transaction() as connection:
+    before = Database.open(used_home / "atlasbridge.db")
+    with before.transaction() as connection:
         connection.execute("DROP INDEX sessions_by_host")
         connection.execute("DROP INDEX sessions_by_tool")
         connection.execute("DROP TABLE last_output")
         connection.execute("DELETE FROM schema_version WHERE version >= 7")
-    migrate(database, AT)
-    (session_id, host_pid, pid) = processes(database.connection)[0]
-    assert processes(database.connection, [host_pid]) == [(session_id, host_pid, pid)]
-    assert processes(database.connection, [pid], []) == processes(database.connection, [], [session_id])
-    assert processes(database.connection, [host_pid + pid + 1]) == []
+    before.close()
+    ledger = open_ledger(used_home)
+    database = ledger.journal.database
+    (session_id, host_pid, pid) = ledger.processes()[0]
+    assert ledger.processes([host_pid]) == [(session_id, host_pid, pid)]
+    assert ledger.processes([pid], []) == ledger.processes([], [session_id])
+    assert ledger.processes([host_pid + pid + 1]) == []
     seen: list[str] = []
     database.connection.set_trace_callback(seen.append)
-    processes(database.connection, [host_pid], [session_id])
+    ledger.processes([host_pid], [session_id])
     database.connection.set_trace_callback(None)
     plan = database.rows(f"EXPLAIN QUERY PLAN {seen[0]}")
     assert not [row for row in plan if "sessions_by_status" in row[3] or "SCAN sessions" in row[3]]
-    database.close()
+    ledger.close()

@@ -167,7 +167,8 @@ class Operations:
         passkey: table.PasskeyProof | None = None,  # only the page sets it, because it knows its own addresses
         as_keys: bool = False,
     ) -> dict[str, Any] | Refused:
-        reply = _inbound(caller, prompt_id, value, as_text, session_id, request_key, as_keys)
+        how: dict[str, Any] = {"as_text": as_text, "as_keys": as_keys, "request_key": request_key}
+        reply = _inbound(caller, prompt_id, value, session_id=session_id, **how)
         outcome = await self._replies.reply(reply)
         if (
             isinstance(outcome, Reject)
@@ -213,7 +214,7 @@ class Operations:
     ) -> table.Kept | Refused:
         if snooze_s is not None:
             return await self.snooze(caller, prompt_id, snooze_s)
-        return _kept(self._later.postpone(_inbound(caller, prompt_id, value, as_text), when))
+        return _kept(self._later.postpone(_inbound(caller, prompt_id, value, as_text=as_text), when))
 
     async def snooze(self, caller: Caller, prompt_id: str, for_s: float) -> table.Kept | Refused:
         return _kept(self._later.snooze(_inbound(caller, prompt_id), for_s))
@@ -228,7 +229,7 @@ class Operations:
         return {"queue": self._queue.listed(session_id)}
 
     async def enqueue(self, caller: Caller, session_id: str, text: str) -> table.Queued | Refused:
-        return _queued(self._queue.add(_inbound(caller, "", text, True, session_id)))
+        return _queued(self._queue.add(_inbound(caller, value=text, as_text=True, session_id=session_id)))
 
     async def dequeue(self, caller: Caller, queue_id: str) -> table.Queued | Refused:
         return _queued(self._queue.remove(_inbound(caller), queue_id))
@@ -406,25 +407,8 @@ class Operations:
         finally:
             listener.close()
 
-    async def audit(
-        self,
-        caller: Caller,
-        after: int = 0,
-        limit: int = 1000,
-        session_id: str = "",
-        prompt_id: str = "",
-        event: str = "",
-        newest: bool = False,
-    ) -> dict[str, Any]:
-        entries = self._ledger.audit_entries(
-            after=after,
-            limit=min(limit, 10_000),
-            session_id=session_id,
-            prompt_id=prompt_id,
-            event=event,
-            newest=newest,
-        )
-        return {"entries": entries}
+    async def audit(self, caller: Caller, limit: int = 1000, **asked: Any) -> dict[str, Any]:
+        return {"entries": self._ledger.audit_entries(limit=min(limit, 10_000), **asked)}
 
     async def verify_audit(self, caller: Caller, seen: tuple[table.SeenHead, ...] = ()) -> dict[str, Any]:
         return {"verdict": await self._verify(seen)}
@@ -557,27 +541,9 @@ class Operations:
         return [{"event": "store.alarm", "at": iso(self._clock.wall()), **describe_alarm(alarm)}] if alarm else []
 
 
-def _inbound(
-    caller: Caller,
-    prompt_id: str = "",
-    value: str = "",
-    as_text: bool = False,
-    session_id: str = "",
-    request_key: str = "",
-    as_keys: bool = False,
-) -> InboundReply:
-    return InboundReply(
-        caller.channel,
-        caller.identity,
-        prompt_id,
-        value,
-        session_id=session_id,
-        as_text=as_text,
-        as_keys=as_keys,
-        inside_session=caller.inside_session,
-        place=caller.place,
-        request_key=request_key,
-    )
+def _inbound(caller: Caller, prompt_id: str = "", value: str = "", **fields: Any) -> InboundReply:
+    known: dict[str, Any] = {"inside_session": caller.inside_session, "place": caller.place}
+    return InboundReply(caller.channel, caller.identity, prompt_id, value, **known, **fields)
 
 
 def _refused(outcome: Reject) -> Refused:

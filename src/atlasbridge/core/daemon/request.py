@@ -206,9 +206,8 @@ def compare_version(answer: Mapping[str, Any]) -> str:
         return ""
     place = f"the hub (process {answer.get('pid', '?')})"
     said = f"{version} " if version else ""
-    if (protocol, _numbers(version)) < (PROTOCOL, _numbers(__version__)):
-        return f"{place} is of an older version {said}than this command ({__version__})".replace("  ", " ")
-    return f"{place} is of a newer version {said}than this command ({__version__})".replace("  ", " ")
+    older = (protocol, _numbers(version)) < (PROTOCOL, _numbers(__version__))
+    return f"{place} is of {'an older' if older else 'a newer'} version {said}than this command ({__version__})"
 
 
 def look_at_hub(home: Home) -> str:

@@ -19,6 +19,7 @@ from atlasbridge.core.ids import short_id
 from atlasbridge.core.peer import own_tool, started_at
 from atlasbridge.core.prompt.codec import decode_prompt
 from atlasbridge.core.prompt.model import Answer, PromptRecord, PromptState
+from atlasbridge.core.schema import read
 from atlasbridge.core.session.model import SessionRecord, SessionState
 from atlasbridge.core.system import lives
 from atlasbridge.core.values import frozen
@@ -148,7 +149,7 @@ class SessionLife:
 
     def hello(self, link: HostLink, message: dict[str, Any]) -> None:
         """A host connected or reconnected: synchronises the open prompts and the typed answers."""
-        session = SessionRecord.from_wire(message["session"])
+        session: SessionRecord = read(SessionRecord, message["session"])
         link.stopped = bool(message.get("stopped"))
         link.adapter = _dict_of(message.get("adapter"))
         self._hub.hosts.add(link)

@@ -42,52 +42,24 @@ class SessionRecord:
 
     def to_json(self) -> dict[str, Any]:
         return {
-            "session_id": self.session_id,
-            "tool": self.tool,
+            **{name: getattr(self, name) for name in _PUBLIC},
             "command": list(self.command),
-            "pid": self.pid,
-            "host_pid": self.host_pid,
             "state": self.state.value,
-            "attached": self.attached,
-            "stopped": self.stopped,
-            "cwd": self.cwd,
-            "label": self.label,
-            "started_at": self.started_at,
-            "ended_at": self.ended_at,
-            "exit_code": self.exit_code,
             "open_prompt": self.open_prompt or None,
             **({"adapter": dict(self.adapter)} if self.adapter else {}),
         }
 
     def to_wire(self) -> dict[str, Any]:
-        """All fields, for the host's `hello`."""
-        return {
-            **self.to_json(),
-            "open_prompt": self.open_prompt,
-            "rows": self.rows,
-            "cols": self.cols,
-            "channels": None if self.channels is None else list(self.channels),
-        }
+        """All fields that a host knows, for its `hello`; the hub reads them by their types."""
+        channels = None if self.channels is None else list(self.channels)
+        sizes = {"rows": self.rows, "cols": self.cols, "channels": channels}
+        return {**self.to_json(), **sizes, "open_prompt": self.open_prompt}
 
-    @classmethod
-    def from_wire(cls, data: Mapping[str, Any]) -> SessionRecord:
-        """The inverse of `to_wire`. A missing or invalid field raises KeyError, TypeError or ValueError."""
-        channels = data.get("channels")
-        return cls(
-            session_id=str(data["session_id"]),
-            tool=str(data["tool"]),
-            command=tuple(str(word) for word in data["command"]),
-            cwd=str(data["cwd"]),
-            pid=int(data["pid"]),
-            host_pid=int(data["host_pid"]),
-            started_at=str(data["started_at"]),
-            attached=bool(data.get("attached", False)),
-            rows=int(data.get("rows", 24)),
-            cols=int(data.get("cols", 80)),
-            label=str(data.get("label", "")),
-            channels=None if channels is None else tuple(str(name) for name in channels),
-            open_prompt=str(data.get("open_prompt") or ""),
-        )
+
+_PUBLIC = (
+    *("session_id", "tool", "command", "pid", "host_pid", "state", "attached", "stopped", "cwd", "label"),
+    *("started_at", "ended_at", "exit_code", "open_prompt"),
+)
 
 
 # How a person names a session or a prompt: by its id, its name, or a unique beginning of either. Pure.

@@ -108,34 +108,6 @@ def line_of(connection: sqlite3.Connection, seq: int) -> str | None:
     return row[0] if row else None
 
 
-def select_entries(
-    connection: sqlite3.Connection,
-    *,
-    after: int,
-    limit: int,
-    session_id: str,
-    prompt_id: str,
-    events: tuple[str, ...],
-    newest: bool,
-    before: int = 0,
-) -> list[dict[str, Any]]:
-    """Returns entries in the order of the chain; with `newest`, the last `limit` entries."""
-    wanted = {"session_id": session_id, "prompt_id": prompt_id}
-    given: dict[str, Any] = {name: value for name, value in wanted.items() if value}
-    where = "".join(f" AND {name} = :{name}" for name in given)
-    named = {f"event{place}": event for place, event in enumerate(events)}
-    where += f" AND event IN ({', '.join(f':{name}' for name in named)})" if named else ""
-    where += " AND seq < :before" if before else ""
-    given |= {**named, "before": before}
-    order = "DESC" if newest else "ASC"
-    rows = connection.execute(
-        f"SELECT entry FROM audit_events WHERE seq > :after{where} ORDER BY seq {order} LIMIT :limit",
-        {**given, "after": after, "limit": limit},
-    ).fetchall()
-    entries = [parse_entry(row[0]) or {} for row in rows]
-    return entries[::-1] if newest else entries
-
-
 # Several writes with one commit: each write succeeds or fails as a whole, and consequences follow only when all are on
 # disk.
 #

@@ -19,7 +19,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
-from atlasbridge.core.audit.chain import Head
+from atlasbridge.core.audit.chain import Head, parse_entry
 from atlasbridge.core.audit.events import AuditEvent
 from atlasbridge.core.audit.passkeys import REFUSALS
 from atlasbridge.core.clock import Clock, iso, parse_iso
@@ -36,7 +36,7 @@ from atlasbridge.core.prompt.model import Answer, Prompt, PromptMoved, PromptRec
 from atlasbridge.core.session.model import INTEGRATIONS, SessionRecord, SessionState
 from atlasbridge.core.store import prompts
 from atlasbridge.core.store.database import Database, migrate
-from atlasbridge.core.store.journal import Journal, Work, lines_after, select_entries
+from atlasbridge.core.store.journal import Journal, Work, lines_after
 from atlasbridge.core.store.prompts import Decider, ReplyRecord, RequestRecord
 from atlasbridge.core.store.verify import prepare, verify
 from atlasbridge.core.values import as_dict, replace
@@ -213,19 +213,6 @@ def _session(row: tuple[Any, ...]) -> SessionRecord:
     return SessionRecord(**{**found, "ended_at": found["ended_at"] or "", "open_prompt": found["open_prompt"] or ""})
 
 
-def processes(
-    connection: sqlite3.Connection, pids: Iterable[int] | None = None, ids: Iterable[str] = ()
-) -> list[tuple[str, int, int]]:
-    """Returns (id, host pid, tool pid) of each running session; `pids` and `ids` restrict the result. It runs for every
-    reply, and there can be many sessions."""
-    query, parameters = "SELECT id, host_pid, pid FROM sessions WHERE +status = 'active'", []
-    if pids is not None:  # the plus signs make SQLite use the pid indexes instead of scanning all running sessions
-        query += " AND (host_pid IN (SELECT value FROM json_each(?1)) OR pid IN (SELECT value FROM json_each(?1))"
-        query += " OR id IN (SELECT value FROM json_each(?2)))"
-        parameters = [json.dumps(list(pids)), json.dumps(list(ids))]
-    return connection.execute(f"{query} ORDER BY +started_at, rowid", parameters).fetchall()
-
-
 def keep_output(connection: sqlite3.Connection, session_id: str, at: str, output: Mapping[str, Any]) -> None:
     body = zlib.compress(json.dumps(output).encode("utf-8", "surrogatepass"))
     connection.execute("INSERT OR REPLACE INTO last_output VALUES (?, ?, ?)", (session_id, at, body))
@@ -235,11 +222,6 @@ def keep_output(connection: sqlite3.Connection, session_id: str, at: str, output
         " WHERE kept > ?)",
         (MOST_OUTPUT,),
     )
-
-
-def last_output(connection: sqlite3.Connection, session_id: str) -> dict[str, Any] | None:
-    row = connection.execute("SELECT body FROM last_output WHERE session_id = ?", (session_id,)).fetchone()
-    return None if row is None else dict(json.loads(zlib.decompress(row[0])))
 
 
 class Membership:
@@ -479,9 +461,14 @@ class Ledger:
         return self._sessions("1" if include_ended else "status = 'active'")
 
     def processes(self, pids: Iterable[int] | None = None, ids: Iterable[str] = ()) -> list[tuple[str, int, int]]:
-        """Returns (id, host pid, tool pid) of each running session; `pids` and `ids` restrict the result."""
-        with self.journal.reading() as connection:
-            return processes(connection, pids, ids)
+        """Returns (id, host pid, tool pid) of each running session; `pids` and `ids` restrict the result. It runs for
+        every reply, and there can be many sessions."""
+        query, parameters = "SELECT id, host_pid, pid FROM sessions WHERE +status = 'active'", []
+        if pids is not None:  # the plus signs make SQLite use the pid indexes instead of scanning all running sessions
+            query += " AND (host_pid IN (SELECT value FROM json_each(?1)) OR pid IN (SELECT value FROM json_each(?1))"
+            query += " OR id IN (SELECT value FROM json_each(?2)))"
+            parameters = [json.dumps(list(pids)), json.dumps(list(ids))]
+        return self._rows(f"{query} ORDER BY +started_at, rowid", parameters)
 
     def history(
         self, search: str = "", limit: int = 50, before: str = "", session_id: str = "", state: str = ""
@@ -536,8 +523,8 @@ class Ledger:
 
     def last_output(self, session_id: str) -> dict[str, Any] | None:
         """The last screen of a session that has ended, and the lines above it; None if nothing was stored."""
-        with self.journal.reading() as connection:
-            return last_output(connection, session_id)
+        rows = self._rows("SELECT body FROM last_output WHERE session_id = ?", (session_id,))
+        return dict(json.loads(zlib.decompress(rows[0][0]))) if rows else None
 
     def still_waiting(self, session_id: str = "") -> list[PromptRecord]:
         """Prompts that expired or were canceled, for which nothing was typed, and that the tool still shows; the host
@@ -586,17 +573,19 @@ class Ledger:
     ) -> list[dict[str, Any]]:
         """Returns entries in the order of the chain; with `newest`, the last `limit` entries. `before=0` means no
         limit."""
-        with self.journal.reading() as connection:
-            return select_entries(
-                connection,
-                after=after,
-                limit=limit,
-                session_id=session_id,
-                prompt_id=prompt_id,
-                events=(event,) if event else events,
-                newest=newest,
-                before=before,
-            )
+        events = (event,) if event else events
+        named = {f"event{place}": name for place, name in enumerate(events)}
+        wanted = {"session_id": session_id, "prompt_id": prompt_id}
+        where = "".join(f" AND {name} = :{name}" for name, value in wanted.items() if value)
+        where += f" AND event IN ({', '.join(f':{name}' for name in named)})" if named else ""
+        where += " AND seq < :before" if before else ""
+        rows = self._rows(
+            f"SELECT entry FROM audit_events WHERE seq > :after{where}"
+            f" ORDER BY seq {'DESC' if newest else 'ASC'} LIMIT :limit",
+            {**wanted, **named, "after": after, "before": before, "limit": limit},
+        )
+        entries = [parse_entry(line) or {} for (line,) in rows]
+        return entries[::-1] if newest else entries
 
     def verify_audit(self) -> AuditVerdict:
         """Verifies the log and reports the first bad entry. Entries that could not be copied to audit.log earlier are
