@@ -18,16 +18,8 @@ class KeptAnswers(BareHubApi):
         self.snoozed: list[tuple[InboundReply, float]] = []
 
     async def do_postpone(
-        self,
-        caller: Caller,
-        prompt_id: str,
-        value: str = "",
-        when: str = "",
-        as_text: bool = False,
-        snooze_s: float | None = None,
+        self, caller: Caller, prompt_id: str, value: str = "", when: str = "", as_text: bool = False
     ) -> Kept | Refused:
-        if snooze_s is not None:
-            return await self.do_snooze(caller, prompt_id, snooze_s)
         if when not in ("06:00", "in 2h", "limit-resets"):
             return Refused("bad_value", "Say when: 06:00.")
         self.kept.append((self.reply_of(caller, prompt_id, value, as_text), when))

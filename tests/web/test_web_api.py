@@ -360,12 +360,13 @@ async def test_an_answer_for_later_is_kept_shown_and_taken_back(hub: FakeHub, pa
 
 async def test_a_page_can_ask_to_be_asked_again(hub: FakeHub, page: httpx.AsyncClient) -> None:
     record = await hub.raise_prompt(hub.hub_api.add_session(), YES_NO)
-    told = await page.post(f"{API}/prompts/{record.prompt_id}/later", json={"snooze_s": 900})
-    assert told.json()["stage"] == "snoozed"
+    path = f"{API}/prompts/{record.prompt_id}"
+    assert (await page.post(f"{path}/snooze", json={"for_s": 900})).json()["stage"] == "snoozed"
     assert [(reply.prompt_id, for_s) for reply, for_s in hub.hub_api.snoozed] == [(record.prompt_id, 900)]
-    for wrong in ({"snooze_s": 5}, {"snooze_s": 90_000}, {"when": "x" * 65}, {"unknown": 1}):
-        assert (await page.post(f"{API}/prompts/{record.prompt_id}/later", json=wrong)).status_code == 422
-    assert (await page.post(f"{API}/prompts/{'f' * 32}/later", json={"snooze_s": 900})).status_code == 404
+    for wrong in ({"for_s": 5}, {"for_s": 90_000}, {}, {"for_s": 900, "unknown": 1}):
+        assert (await page.post(f"{path}/snooze", json=wrong)).status_code == 422
+    assert (await page.post(f"{path}/later", json={"when": "x" * 65})).status_code == 422
+    assert (await page.post(f"{API}/prompts/{'f' * 32}/snooze", json={"for_s": 900})).status_code == 404
 
 
 async def test_one_name_for_a_person_also_on_the_page(hub: FakeHub, page: httpx.AsyncClient) -> None:

@@ -181,7 +181,6 @@ RequestKey = Annotated[
         pattern=r"^[A-Za-z0-9_-]*$",
     ),
 ]
-SnoozeSeconds = Annotated[float, Is("ask again then", least=60, most=86_400)]
 Label = Annotated[str, Is(most=120)]
 Secret = Annotated[str, Is(least=1, most=256)]
 DeviceName = Annotated[str, Is(least=1, most=40)]
@@ -1004,12 +1003,11 @@ class HubOperations:
         value: Value = "",
         when: Annotated[str, Is('"06:00", "tomorrow 9am", "in 2h", "limit-resets"', most=64)] = "",
         as_text: AsText = False,
-        snooze_s: SnoozeSeconds | None = None,
     ) -> Kept:
-        """Answer later, or be asked again."""
+        """Answer later."""
 
     @operation("POST /prompts/{prompt_id}/snooze", scope="answer")
-    def snooze(self, prompt_id: PromptId, for_s: SnoozeSeconds) -> Kept:
+    def snooze(self, prompt_id: PromptId, for_s: Annotated[float, Is("ask again then", least=60, most=86_400)]) -> Kept:
         """Be asked again in a while."""
 
     @operation("GET /later")

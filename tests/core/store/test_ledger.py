@@ -231,9 +231,9 @@ def test_a_prompt_needs_an_active_session(ledger: Ledger) -> None:
 
 def test_the_first_delivery_moves_the_prompt_and_all_are_remembered(ledger: Ledger) -> None:
     record = ask(ledger)
-    again = ledger.deliver_prompt(record.prompt_id, "telegram", "5:77", "5")
+    again = ledger.deliver_prompt(record.prompt_id, "telegram", "5:77")
     assert again is not None and again.state is PromptState.AWAITING_REPLY
-    ledger.deliver_prompt(record.prompt_id, "telegram", "5:77", "5")
+    ledger.deliver_prompt(record.prompt_id, "telegram", "5:77")
     assert ledger.deliveries(record.prompt_id, "telegram") == ["5:77"]
     assert ledger.prompt_for_message("telegram", "5:77") == again
     assert ledger.prompt_for_message("telegram", "5:78") is None

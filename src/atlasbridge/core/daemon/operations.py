@@ -204,16 +204,8 @@ class Operations:
         return table.AskedAgain(True, outcome.stage, outcome.sentence, outcome.answer)
 
     async def postpone(
-        self,
-        caller: Caller,
-        prompt_id: str,
-        value: str = "",
-        when: str = "",
-        as_text: bool = False,
-        snooze_s: float | None = None,
+        self, caller: Caller, prompt_id: str, value: str = "", when: str = "", as_text: bool = False
     ) -> table.Kept | Refused:
-        if snooze_s is not None:
-            return await self.snooze(caller, prompt_id, snooze_s)
         return _kept(self._later.postpone(_inbound(caller, prompt_id, value, as_text=as_text), when))
 
     async def snooze(self, caller: Caller, prompt_id: str, for_s: float) -> table.Kept | Refused:
@@ -407,8 +399,19 @@ class Operations:
         finally:
             listener.close()
 
-    async def audit(self, caller: Caller, limit: int = 1000, **asked: Any) -> dict[str, Any]:
-        return {"entries": self._ledger.audit_entries(limit=min(limit, 10_000), **asked)}
+    async def audit(
+        self,
+        caller: Caller,
+        after: int = 0,
+        limit: int = 1000,
+        session_id: str = "",
+        prompt_id: str = "",
+        event: str = "",
+        newest: bool = False,
+    ) -> dict[str, Any]:
+        ids = {"session_id": session_id, "prompt_id": prompt_id}
+        most = min(limit, 10_000)
+        return {"entries": self._ledger.audit_entries(after, most, event=event, newest=newest, **ids)}
 
     async def verify_audit(self, caller: Caller, seen: tuple[table.SeenHead, ...] = ()) -> dict[str, Any]:
         return {"verdict": await self._verify(seen)}

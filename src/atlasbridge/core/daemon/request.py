@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from atlasbridge import __version__
 from atlasbridge.core import wire
-from atlasbridge.core.clock import Clock, SystemClock
+from atlasbridge.core.clock import SystemClock
 from atlasbridge.core.errors import AtlasBridgeError, ConfigError, HubUnavailable
 from atlasbridge.core.fast_imports import signal
 from atlasbridge.core.home import Home
@@ -234,9 +234,9 @@ _TAKEN_BACK_S = 5.0  # for a session's host to start a hub, and for a hub to res
 _ENDING_S = 1.0  # for a hub that ends without reporting
 
 
-def ensure_hub(home: Home, timeout_s: float = 15.0, clock: Clock | None = None) -> bool:
+def ensure_hub(home: Home, timeout_s: float = 15.0) -> bool:
     """Ensures that a hub listens. Returns True if this call started it."""
-    clock = clock or SystemClock()
+    clock = SystemClock()
     home.prepare()
     deadline = clock.now() + timeout_s
     while True:
@@ -322,10 +322,10 @@ def read_verdict(fd: int, timeout_s: float) -> dict[str, Any]:
     return dict(json.loads(line)) if line else {}
 
 
-def await_session(home: Home, session_id: str, patience_s: float, clock: Clock | None = None) -> bool:
+def await_session(home: Home, session_id: str, patience_s: float) -> bool:
     """Waits until the hub knows this session, even if the hub is still starting. Returns False if it does not in
     time."""
-    clock = clock or SystemClock()
+    clock = SystemClock()
     deadline = clock.now() + patience_s
     while (left_s := deadline - clock.now()) > 0:
         try:
@@ -336,9 +336,9 @@ def await_session(home: Home, session_id: str, patience_s: float, clock: Clock |
     return False
 
 
-def stop_hub(home: Home, timeout_s: float = 15.0, clock: Clock | None = None) -> bool:
+def stop_hub(home: Home, timeout_s: float = 15.0) -> bool:
     """Stops the hub and waits until it has ended, even if it is still starting. Returns False if none runs."""
-    clock = clock or SystemClock()
+    clock = SystemClock()
     deadline = clock.now() + timeout_s
     while not (pid := lock_holder(home.lock)):
         if not is_starting(home.starting) or clock.now() > deadline:

@@ -125,7 +125,7 @@ def _fitting(said: str, candidates: Sequence[Named]) -> list[Named]:
     return []
 
 
-def nearest(said: str, words: Iterable[str], count: int = 3) -> tuple[str, ...]:
+def nearest(said: str, words: Iterable[str]) -> tuple[str, ...]:
     """The words that are most similar to what was typed."""
     from difflib import SequenceMatcher  # imported late: only needed after a typo
 
@@ -134,7 +134,7 @@ def nearest(said: str, words: Iterable[str], count: int = 3) -> tuple[str, ...]:
     likeness = {word: SequenceMatcher(None, word, typed).ratio() for word in low}
     least = max(_NEAR, max(likeness.values(), default=0.0) - _WORSE)
     near = sorted((word for word in low if likeness[word] >= least), key=lambda word: -likeness[word])
-    return tuple(low[word] for word in near[:count])
+    return tuple(low[word] for word in near[:3])
 
 
 def meant(words: Sequence[str]) -> str:

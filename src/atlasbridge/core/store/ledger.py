@@ -706,7 +706,7 @@ class Ledger:
             )
             return record
 
-    def deliver_prompt(self, prompt_id: str, channel: str, message_id: str, recipient: str = "") -> PromptRecord | None:
+    def deliver_prompt(self, prompt_id: str, channel: str, message_id: str) -> PromptRecord | None:
         """A channel has shown the prompt. The first delivery changes its state; later ones are only stored.
 
         Returns None if there is no such prompt, or it is no longer open (the delivery is stored all the same).
@@ -714,11 +714,11 @@ class Ledger:
         with self.journal.write() as work:
             if prompts.get(work.connection, prompt_id) is None:
                 return None
-            shown = {"channel": channel, "message_id": message_id, "recipient": recipient}
+            shown = {"channel": channel, "message_id": message_id}
             fresh = work.connection.execute(
-                "INSERT INTO deliveries (prompt_id, channel, message_id, recipient, sent_at) VALUES (?, ?, ?, ?, ?)"
+                "INSERT INTO deliveries (prompt_id, channel, message_id, sent_at) VALUES (?, ?, ?, ?)"
                 " ON CONFLICT DO NOTHING",
-                (prompt_id, channel, message_id, recipient, work.at),
+                (prompt_id, channel, message_id, work.at),
             ).rowcount
             moved = prompts.move(work, prompt_id, PromptMoved.DELIVER, **shown)
             if moved is not None:

@@ -27,7 +27,6 @@ from atlasbridge.core.hub_connection import (
     write_pass,
 )
 from atlasbridge.core.peer import (
-    Look,
     Peer,
     Process,
     SessionProcesses,
@@ -190,9 +189,9 @@ class AttachPort:
 _PATIENCE_S = 0.5
 
 
-def is_inside_session(peer: Peer, tool_pid: int, own: Path, whose: Whose, look: Look = look_at) -> bool:
+def is_inside_session(peer: Peer, tool_pid: int, own: Path, whose: Whose) -> bool:
     """Whether the caller was started inside a session; also true if that is unknown. `own` is this session's path."""
-    line = trace_ancestry(peer.pid, look) if peer.pid > 0 else ()
+    line = trace_ancestry(peer.pid, look_at) if peer.pid > 0 else ()
     if not line:
         return True
     homes = [SessionProcesses(own.stem, os.getpid(), tool_pid, started_at(os.getpid()), started_at(tool_pid))]
@@ -202,13 +201,13 @@ def is_inside_session(peer: Peer, tool_pid: int, own: Path, whose: Whose, look: 
     return bool(decide_inside_session(line, homes))
 
 
-def is_inside(peer: Peer, tool_pid: int, look: Look = look_at) -> bool:
+def is_inside(peer: Peer, tool_pid: int) -> bool:
     """Whether the caller is this session's tool, or a descendant of it, such as a hook. Processes above this one are
     not checked, because they could have ended."""
     here = os.getpid()
 
     def look_up_to_us(pid: int) -> Process | None:
-        found = look(pid)
+        found = look_at(pid)
         return found if found is None or pid != here else replace(found, parent=0)
 
     line = [process.pid for process in (trace_ancestry(peer.pid, look_up_to_us) if peer.pid > 0 else ())]

@@ -416,7 +416,7 @@ function drawKept(list, box, prompt) {
 
 function snoozing(prompt) {
   return el("div", { cls: "row", role: "group", "aria-label": t("Ask me again") }, el("span", {}, t("Ask me again:")),
-    ...snoozes().map(([label, seconds]) => el("button", { type: "button", cls: "quiet snooze", "data-s": seconds, on: { click: () => put(prompt, { snooze_s: seconds }) } }, label)));
+    ...snoozes().map(([label, seconds]) => el("button", { type: "button", cls: "quiet snooze", "data-s": seconds, on: { click: () => put(prompt, { for_s: seconds }, "snooze") } }, label)));
 }
 
 function answering(prompt, offered) {
@@ -441,7 +441,7 @@ function atReset(prompt) {
     t("“continue” when the limit resets, {time}", { time: moment(resets) }));
 }
 
-const put = (prompt, body) => send(() => post(`/prompts/${prompt.prompt_id}/later`, body));
+const put = (prompt, body, what = "later") => send(() => post(`/prompts/${prompt.prompt_id}/${what}`, body));
 
 async function send(request) {
   try {
