@@ -11,15 +11,15 @@ import asyncio
 import os
 import threading
 import weakref
-from collections.abc import Callable, Coroutine, Generator, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Generator, Iterator
 from functools import wraps
-from typing import Any, Protocol, Self, TypeVar, runtime_checkable
+from typing import Any, Concatenate, ParamSpec, Protocol, Self, TypeVar, runtime_checkable
 from uuid import UUID
 
 from ptypool import cli, pool
 from ptypool.cli import CliType, Status
 from ptypool.errors import AtCapacity, HandleNotFound, PtyError, PtyInternalError, PtyIoError, SpawnFailed
-from ptypool.handle import Child, Duration, Environment, Master, Name, Reader, Words, Writer
+from ptypool.handle import Child, Environment, Master, Name, Reader, Words, Writer
 from ptypool.handle import PtyHandle as LoopHandle
 from ptypool.termination import DEFAULT_GRACE_S
 
@@ -27,6 +27,7 @@ from ptypool.termination import DEFAULT_GRACE_S
 # coroutines and plain calls for other threads, and returns or raises their results.
 
 T = TypeVar("T")
+P = ParamSpec("P")
 
 _starting = threading.Lock()
 _loop: asyncio.AbstractEventLoop | None = None
@@ -93,6 +94,18 @@ __all__ = [
 ]
 
 
+def _starts(
+    method: Callable[Concatenate[pool.PtyPool, P], Coroutine[Any, Any, LoopHandle]],
+) -> Callable[Concatenate[PtyPool, P], PtyHandle]:
+    """The same method of the pool without asyncio: it waits, and returns a handle for any thread."""
+
+    @wraps(method)
+    def start(self: PtyPool, /, *given: P.args, **named: P.kwargs) -> PtyHandle:
+        return PtyHandle(self, run(method(self._pool, *given, **named)))
+
+    return start
+
+
 class PtyPool:
     """At most `max_ptys` children, from any number of threads. It cleans up when it is closed, dropped, or at exit."""
 
@@ -120,31 +133,8 @@ class PtyPool:
     def available(self) -> int:
         return self._pool.available()
 
-    def spawn(
-        self,
-        cmd: str,
-        args: Sequence[str] = (),
-        env: Environment | None = None,
-        cwd: str | os.PathLike[str] | None = None,
-        size: tuple[int, int] = (24, 80),
-        *,
-        inherit_env: bool = True,
-    ) -> PtyHandle:
-        """Start `cmd` on a new PTY of `size` (rows, cols). Raises AtCapacity or SpawnFailed."""
-        return PtyHandle(self, run(self._pool.spawn(cmd, args, env, cwd, size, inherit_env=inherit_env)))
-
-    def acquire(
-        self,
-        cmd: str,
-        args: Sequence[str] = (),
-        env: Environment | None = None,
-        cwd: str | os.PathLike[str] | None = None,
-        size: tuple[int, int] = (24, 80),
-        *,
-        timeout_s: Duration | None = None,
-    ) -> PtyHandle:
-        """Like spawn, but wait in turn for a free slot. Raises AtCapacity after the timeout."""
-        return PtyHandle(self, run(self._pool.acquire(cmd, args, env, cwd, size, timeout_s=timeout_s)))
+    spawn = _starts(pool.PtyPool.spawn)
+    acquire = _starts(pool.PtyPool.acquire)
 
     def release(self, id: UUID) -> None:
         call(lambda: self._pool.release(id))

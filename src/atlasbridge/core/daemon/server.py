@@ -10,7 +10,7 @@ import socket
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from atlasbridge.core import wire
 from atlasbridge.core.daemon.parts import HostLink, Rounds
@@ -133,23 +133,14 @@ MOST_STRANGERS = 1024  # connections that have not completed the handshake; beyo
 Address = tuple[str, int]
 
 
-class Listener(Protocol):
-    async def open(self, connected: Connected) -> asyncio.Server:
-        """Called only while the hub's lock is held, so an existing address belongs to a dead hub."""
-
-    async def admit(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> Peer | None:
-        """Returns the peer, or None if it is refused."""
-
-    def is_ours(self) -> bool:
-        """Whether the address still leads to this hub."""
-
-    def close(self) -> None:
-        """Removes the address, so that nobody connects any more."""
-
-
 class SocketListener:
     """`guests`: other users who are allowed to connect. Any other user that the folder's mode lets through is refused
-    here."""
+    here.
+
+    `open` is called only while the hub's lock is held, so an existing address belongs to a dead hub. `admit` returns
+    the peer, or None if it is refused. `is_ours` says whether the address still leads to this hub. `close` removes the
+    address, so that nobody connects any more.
+    """
 
     def __init__(self, path: Path, guests: Callable[[], frozenset[int]]) -> None:
         self._path = path
@@ -193,7 +184,7 @@ class SocketListener:
 
 
 class LoopbackListener:
-    """Uses a new key at every start, so that the file of a dead hub is useless.
+    """The same at a port. It uses a new key at every start, so that the file of a dead hub is useless.
 
     `whose` finds the process of a connection that has not introduced itself, as far as the system can tell.
     """
@@ -263,6 +254,9 @@ class LoopbackListener:
     def close(self) -> None:
         self._handshake.close()
         self._path.unlink(missing_ok=True)
+
+
+Listener = SocketListener | LoopbackListener
 
 
 def make_listener(

@@ -53,6 +53,9 @@ _NO_PROMPT = Refused("unknown_prompt", "There is no such prompt.")
 _NO_SESSION = Refused("unknown_session", "There is no such session.")
 
 
+Json = dict[str, Any]
+
+
 class DatedResponse(JSONResponse):
     """JSON in which a moment of the database is written as in ISO 8601."""
 
@@ -117,7 +120,7 @@ class FleetApi:
         told = {"prompts": shown, "total": found["total"], "now": iso(self._database.clock.wall())}
         return DatedResponse(told)  # `_shown` has escaped every text; a second time would cost as much again
 
-    async def prompt(self, caller: Caller, given: SimpleNamespace, request: Request) -> dict[str, Any] | Refused:
+    async def prompt(self, caller: Caller, given: SimpleNamespace, request: Request) -> Json | Refused:
         found = await lists.find_prompt(self._database, caller.name, *split_id(given.prompt_id))
         return self._shown(found) if found else _NO_PROMPT
 
@@ -141,7 +144,7 @@ class FleetApi:
         told = {"stage": stage, "message": hub_says(sentence), "prompt_id": given.prompt_id, "audit_head": ""}
         return {**told, "prompt": await self._now(caller, given.prompt_id)}
 
-    async def outcome(self, caller: Caller, given: SimpleNamespace, request: Request) -> dict[str, Any] | Refused:
+    async def outcome(self, caller: Caller, given: SimpleNamespace, request: Request) -> Json | Refused:
         now = await self._now(caller, given.prompt_id)
         if now is None:
             return _NO_PROMPT
@@ -170,13 +173,13 @@ class FleetApi:
         here |= {"agreed": list(asked.agreed), "names": {}, "later": [], "answer": None}
         return {**shown, **render_plain(here)}
 
-    async def sessions(self, caller: Caller, given: SimpleNamespace, request: Request) -> dict[str, Any]:
+    async def sessions(self, caller: Caller, given: SimpleNamespace, request: Request) -> Json:
         machine, session = split_id(given.session_id) if given.session_id else ("", "")
         found = await lists.list_sessions(self._database, caller.name, given.all, machine, session)
         shown = [_session(one) for one in found]
         return {"sessions": [one for one in shown if given.name in ("", one["label"])]}
 
-    async def session(self, caller: Caller, given: SimpleNamespace, request: Request) -> dict[str, Any] | Refused:
+    async def session(self, caller: Caller, given: SimpleNamespace, request: Request) -> Json | Refused:
         found = await lists.list_sessions(self._database, caller.name, True, *split_id(given.session_id))
         return _session(found[0]) if found else _NO_SESSION
 
@@ -235,11 +238,11 @@ class FleetApi:
         finally:
             self._context.pages -= 1
 
-    async def decisions(self, caller: Caller, given: SimpleNamespace, request: Request) -> dict[str, Any]:
+    async def decisions(self, caller: Caller, given: SimpleNamespace, request: Request) -> Json:
         query = {name: str(value) for name, value in vars(given).items() if value}
         return {"decisions": await lists.list_history(self._database, caller.name, query)}
 
-    async def notices(self, caller: Caller, given: SimpleNamespace, request: Request) -> dict[str, Any]:
+    async def notices(self, caller: Caller, given: SimpleNamespace, request: Request) -> Json:
         return {"notices": await reports.newest_notices(self._database, caller.name)}
 
     # the caller
@@ -273,31 +276,31 @@ class FleetApi:
                 return hub.Device(one["id"], one["name"], _scope(caller), *times, True)
         return None
 
-    async def logins(self, caller: Caller, given: SimpleNamespace, request: Request) -> dict[str, Any]:
+    async def logins(self, caller: Caller, given: SimpleNamespace, request: Request) -> Json:
         names = {"id": "login_id", "person": "person", "name": "name", "made_at": "made_at", "seen_at": "seen_at"}
         names["expires_at"] = "until"
         found = await people.logins(self._database, _of(caller), ("browser",))
         told = [{name: one[own] for own, name in names.items()} for one in found]
         return {"logins": [{**one, "this": one["login_id"] == caller.login_id} for one in told]}
 
-    async def end_login(self, caller: Caller, given: SimpleNamespace, request: Request) -> table.Changed | Refused:
+    async def end_login(self, caller: Caller, given: SimpleNamespace, request: Request) -> Json | Refused:
         ended = await people.end_login(self._database, given.login_id, caller.name, _of(caller), ("browser",))
-        return table.Changed(True) if ended else Refused("unknown_login", "There is no such login.")
+        return {"changed": True} if ended else Refused("unknown_login", "There is no such login.")
 
     async def push_key(self, caller: Caller, given: SimpleNamespace, request: Request) -> hub.Push:
         return hub.Push(self._context.push.available(), await self._context.push.public_key())
 
-    async def subscribe(self, caller: Caller, given: SimpleNamespace, request: Request) -> dict[str, Any] | Refused:
+    async def subscribe(self, caller: Caller, given: SimpleNamespace, request: Request) -> Json | Refused:
         if refused := refuse_push(self._context.push, given.endpoint, not caller.is_program):
             return refused
         keys = {"p256dh": given.keys.p256dh, "auth": given.keys.auth}
         await self._context.push.subscribe(caller, given.endpoint, keys)
         return {"subscribed": True}
 
-    async def unsubscribe(self, caller: Caller, given: SimpleNamespace, request: Request) -> dict[str, Any]:
+    async def unsubscribe(self, caller: Caller, given: SimpleNamespace, request: Request) -> Json:
         return {"removed": await self._context.push.unsubscribe(caller, given.endpoint)}
 
-    async def list_tokens(self, caller: Caller, given: SimpleNamespace, request: Request) -> dict[str, Any]:
+    async def list_tokens(self, caller: Caller, given: SimpleNamespace, request: Request) -> Json:
         found = await people.logins(self._database, _of(caller), ("token",))
         return {"tokens": [_token(one, caller) for one in found]}
 
@@ -307,77 +310,81 @@ class FleetApi:
         secret, token_id = await people.add_token(self._database, caller.name, given.name, given.scope, caller.name)
         return hub.NewToken(secret, token_id, given.name, given.scope, iso(self._database.clock.wall()))
 
-    async def revoke_token(self, caller: Caller, given: SimpleNamespace, request: Request) -> dict[str, Any] | Refused:
+    async def revoke_token(self, caller: Caller, given: SimpleNamespace, request: Request) -> Json | Refused:
         ended = await people.end_login(self._database, given.token_id, caller.name, _of(caller), ("token",))
         return {"revoked": True} if ended else Refused("unknown_token", "There is no such token.")
 
     # machines
 
-    async def machines(self, caller: Caller, given: SimpleNamespace, request: Request) -> dict[str, Any]:
+    async def machines(self, caller: Caller, given: SimpleNamespace, request: Request) -> Json:
         return {"machines": await lists.list_machines(self._database, caller.name)}
 
-    async def revoke_machine(self, caller: Caller, given: SimpleNamespace, request: Request) -> table.Changed | Refused:
+    async def revoke_machine(
+        self, caller: Caller, given: SimpleNamespace, request: Request
+    ) -> dict[str, Any] | Refused:
         gone = await machines.remove(self._database, given.machine, caller.name, "revoked")
         if gone is None:
             return _no_machine(given.machine)
         self._context.wakeups.tell(f"job:{gone}")
-        return table.Changed(True)
+        return {"changed": True}
 
-    async def accept_restore(self, caller: Caller, given: SimpleNamespace, request: Request) -> table.Changed | Refused:
+    async def accept_restore(
+        self, caller: Caller, given: SimpleNamespace, request: Request
+    ) -> dict[str, Any] | Refused:
         place = await machines.accept_restore(self._database, given.machine, caller.name)
-        return table.Changed(True) if place else Refused("not_held", f"{given.machine} does not wait for this.")
+        return {"changed": True} if place else Refused("not_held", f"{given.machine} does not wait for this.")
 
-    async def allow_screens(self, caller: Caller, given: SimpleNamespace, request: Request) -> table.Changed | Refused:
+    async def allow_screens(self, caller: Caller, given: SimpleNamespace, request: Request) -> Json | Refused:
         changed = await machines.allow_screens(self._database, given.machine, given.allowed)
-        return table.Changed(True) if changed else _no_machine(given.machine)
+        return {"changed": True} if changed else _no_machine(given.machine)
 
-    async def invitations(self, caller: Caller, given: SimpleNamespace, request: Request) -> dict[str, Any]:
+    async def invitations(self, caller: Caller, given: SimpleNamespace, request: Request) -> Json:
         return {"invitations": await machines.invitations(self._database)}
 
-    async def invite(self, caller: Caller, given: SimpleNamespace, request: Request) -> table.Invited:
+    async def invite(self, caller: Caller, given: SimpleNamespace, request: Request) -> Json:
         terms = {"name": given.name, "ephemeral": given.ephemeral, "ttl_s": given.minutes * 60, "uses": given.uses}
         token = await machines.invite(self._database, caller.name, **terms)
-        return table.Invited(encode_invitation(self._context.url, token, self._context.identity.public_key))
+        return {"address": encode_invitation(self._context.url, token, self._context.identity.public_key)}
 
     async def revoke_invitation(
         self, caller: Caller, given: SimpleNamespace, request: Request
-    ) -> table.Changed | Refused:
+    ) -> dict[str, Any] | Refused:
         gone = await machines.revoke_invitation(self._database, given.invitation_id, caller.name)
-        return table.Changed(True) if gone else Refused("unknown_invitation", "There is no such invitation.")
+        return {"changed": True} if gone else Refused("unknown_invitation", "There is no such invitation.")
 
     # people
 
-    async def people(self, caller: Caller, given: SimpleNamespace, request: Request) -> dict[str, Any]:
+    async def people(self, caller: Caller, given: SimpleNamespace, request: Request) -> Json:
         return {"people": await people.listing(self._database)}
 
-    async def add_person(self, caller: Caller, given: SimpleNamespace, request: Request) -> table.Changed:
+    async def add_person(self, caller: Caller, given: SimpleNamespace, request: Request) -> Json:
         await people.add(self._database, given.name, given.role, caller.name)
-        return table.Changed(True)
+        return {"changed": True}
 
-    async def remove_person(self, caller: Caller, given: SimpleNamespace, request: Request) -> table.Changed | Refused:
+    async def remove_person(self, caller: Caller, given: SimpleNamespace, request: Request) -> Json | Refused:
         gone = await people.remove(self._database, given.name, caller.name)
-        return table.Changed(True) if gone else _nobody(given.name)
+        return {"changed": True} if gone else _nobody(given.name)
 
-    async def make_link(self, caller: Caller, given: SimpleNamespace, request: Request) -> table.Link | Refused:
+    async def make_link(self, caller: Caller, given: SimpleNamespace, request: Request) -> Json | Refused:
         if given.name not in {one["name"] for one in await people.listing(self._database)}:
             return _nobody(given.name)
-        return table.Link(f"{self._context.url}/#login={await people.login_link(self._database, given.name)}")
+        return {"url": f"{self._context.url}/#login={await people.login_link(self._database, given.name)}"}
 
-    async def join_team(self, caller: Caller, given: SimpleNamespace, request: Request) -> table.Changed:
+    async def join_team(self, caller: Caller, given: SimpleNamespace, request: Request) -> Json:
         await people.set_team(self._database, given.team, given.person, True, caller.name)
-        return table.Changed(True)
+        return {"changed": True}
 
-    async def leave_team(self, caller: Caller, given: SimpleNamespace, request: Request) -> table.Changed:
+    async def leave_team(self, caller: Caller, given: SimpleNamespace, request: Request) -> Json:
         await people.set_team(self._database, given.team, given.person, False, caller.name)
-        return table.Changed(True)
+        return {"changed": True}
 
-    async def allow(self, caller: Caller, given: SimpleNamespace, request: Request) -> table.Changed:
+    async def allow(self, caller: Caller, given: SimpleNamespace, request: Request) -> Json:
         await people.allow(self._database, given.holder, given.machine, given.folder, given.may, caller.name)
-        return table.Changed(True)
+        return {"changed": True}
 
-    async def deny(self, caller: Caller, given: SimpleNamespace, request: Request) -> table.Changed | Refused:
+    async def deny(self, caller: Caller, given: SimpleNamespace, request: Request) -> Json | Refused:
         gone = await people.deny(self._database, given.holder, given.machine, given.folder, caller.name)
-        return table.Changed(True) if gone else Refused("unknown_right", f"{given.holder} has no such right.")
+        return {"changed": True} if gone else Refused("unknown_right", f"{given.holder} has no such right.")
 
     # rules and the log
 
@@ -390,7 +397,7 @@ class FleetApi:
         self._context.wakeups.tell(*(f"job:{one['id']}" for one in await machines.listing(self._database)))
         return table.TeamRules(digest, given.text, caller.name)
 
-    async def audit(self, caller: Caller, given: SimpleNamespace, request: Request) -> dict[str, Any]:
+    async def audit(self, caller: Caller, given: SimpleNamespace, request: Request) -> Json:
         return {"entries": await audit.page(self._database, given.limit, given.before)}
 
 

@@ -56,11 +56,6 @@ class Machine:
 
 
 @frozen
-class Machines:
-    machines: tuple[Machine, ...]
-
-
-@frozen
 class Decision:
     decision_id: str
     machine: str
@@ -77,21 +72,11 @@ class Decision:
 
 
 @frozen
-class Decisions:
-    decisions: tuple[Decision, ...]
-
-
-@frozen
 class Notice:
     notice_id: int
     machine: str
     at: str
     message: str
-
-
-@frozen
-class Notices:
-    notices: tuple[Notice, ...]
 
 
 @frozen
@@ -105,11 +90,6 @@ class Login:
     seen_at: str | None
     until: str
     this: Annotated[bool, Is("the one that asks")]
-
-
-@frozen
-class Logins:
-    logins: tuple[Login, ...]
 
 
 @frozen
@@ -132,21 +112,6 @@ class Person:
 
 
 @frozen
-class People:
-    people: tuple[Person, ...]
-
-
-@frozen
-class Link:
-    url: Annotated[str, Is("valid once, for a quarter of an hour")]
-
-
-@frozen
-class Invited:
-    address: Annotated[str, Is("for: atlasbridge fleet join")]
-
-
-@frozen
 class Invitation:
     invitation_id: str
     by: str
@@ -158,20 +123,10 @@ class Invitation:
 
 
 @frozen
-class Invitations:
-    invitations: tuple[Invitation, ...]
-
-
-@frozen
 class TeamRules:
     digest: str
     text: str
     by: str
-
-
-@frozen
-class Changed:
-    changed: bool
 
 
 class FleetOperations:
@@ -209,11 +164,11 @@ class FleetOperations:
         person: Annotated[str, Is("only of this person", most=60)] = "",
         before: Annotated[str, Is("only those made before this moment", most=40)] = "",
         limit: Annotated[int, Is("how many at most", least=1, most=200)] = 50,
-    ) -> Decisions:
+    ) -> Annotated[tuple[Decision, ...], Is(key="decisions")]:
         """What was decided in the fleet, newest first."""
 
     @operation("GET /notices", name="fleet.notices")
-    def notices(self) -> Notices:
+    def notices(self) -> Annotated[tuple[Notice, ...], Is(key="notices")]:
         """What machines told without asking, newest first."""
 
     # the caller
@@ -227,11 +182,11 @@ class FleetOperations:
     unsubscribe = HubOperations.unsubscribe
 
     @operation("GET /logins", name="fleet.logins")
-    def logins(self) -> Logins:
+    def logins(self) -> Annotated[tuple[Login, ...], Is(key="logins")]:
         """Browsers that are logged in: one's own, or everybody's for an administrator."""
 
     @operation("DELETE /logins/{login_id}", scope="answer", name="fleet.end_login")
-    def end_login(self, login_id: ShortText) -> Changed:
+    def end_login(self, login_id: ShortText) -> Annotated[bool, Is(key="changed")]:
         """End one login."""
 
     @operation("GET /tokens", name="fleet.tokens")
@@ -249,23 +204,23 @@ class FleetOperations:
     # machines
 
     @operation("GET /machines", name="fleet.machines")
-    def machines(self) -> Machines:
+    def machines(self) -> Annotated[tuple[Machine, ...], Is(key="machines")]:
         """The machines of which the caller can see something."""
 
     @operation("DELETE /machines/{machine}", scope="admin", name="fleet.revoke_machine")
-    def revoke_machine(self, machine: MachineName) -> Changed:
+    def revoke_machine(self, machine: MachineName) -> Annotated[bool, Is(key="changed")]:
         """Remove a machine: its key is worth nothing any more."""
 
     @operation("POST /machines/{machine}/accept-restore", scope="admin", name="fleet.accept_restore")
-    def accept_restore(self, machine: MachineName) -> Changed:
+    def accept_restore(self, machine: MachineName) -> Annotated[bool, Is(key="changed")]:
         """Say that a machine was put back to an earlier state on purpose."""
 
     @operation("PUT /machines/{machine}/screens", scope="admin", name="fleet.screens")
-    def allow_screens(self, machine: MachineName, allowed: bool) -> Changed:
+    def allow_screens(self, machine: MachineName, allowed: bool) -> Annotated[bool, Is(key="changed")]:
         """Allow or forbid people to look at a machine's screens."""
 
     @operation("GET /invitations", scope="admin", name="fleet.invitations")
-    def invitations(self) -> Invitations:
+    def invitations(self) -> Annotated[tuple[Invitation, ...], Is(key="invitations")]:
         """Invitations that can still be used."""
 
     @operation("POST /invitations", scope="admin", name="fleet.invite")
@@ -275,37 +230,37 @@ class FleetOperations:
         ephemeral: Annotated[bool, Is("for containers and jobs: removed once silent")] = False,
         minutes: Annotated[float, Is(least=1, most=43_200)] = 60.0,
         uses: Annotated[int, Is("how many machines can use it", least=1, most=10_000)] = 1,
-    ) -> Invited:
+    ) -> Annotated[str, Is("for: atlasbridge fleet join", key="address")]:
         """Make the address with which a machine joins."""
 
     @operation("DELETE /invitations/{invitation_id}", scope="admin", name="fleet.revoke_invitation")
-    def revoke_invitation(self, invitation_id: ShortText) -> Changed:
+    def revoke_invitation(self, invitation_id: ShortText) -> Annotated[bool, Is(key="changed")]:
         """Take an invitation back."""
 
     # people; a name can contain any character, so it is sent in the body
 
     @operation("GET /people", scope="admin", name="fleet.people")
-    def people(self) -> People:
+    def people(self) -> Annotated[tuple[Person, ...], Is(key="people")]:
         """People, their teams, and what they are allowed to see and answer."""
 
     @operation("POST /people", scope="admin", name="fleet.add_person")
-    def add_person(self, name: Name, role: Role = "member") -> Changed:
+    def add_person(self, name: Name, role: Role = "member") -> Annotated[bool, Is(key="changed")]:
         """Add a person, or change their role."""
 
     @operation("POST /people/remove", scope="admin", name="fleet.remove_person")
-    def remove_person(self, name: Name) -> Changed:
+    def remove_person(self, name: Name) -> Annotated[bool, Is(key="changed")]:
         """Revoke a person's access, and log them out everywhere."""
 
     @operation("POST /people/link", scope="admin", name="fleet.link")
-    def make_link(self, name: Name) -> Link:
+    def make_link(self, name: Name) -> Annotated[str, Is("valid once, for a quarter of an hour", key="url")]:
         """Make a link with which a person logs in."""
 
     @operation("POST /teams", scope="admin", name="fleet.join_team")
-    def join_team(self, team: Name, person: Name) -> Changed:
+    def join_team(self, team: Name, person: Name) -> Annotated[bool, Is(key="changed")]:
         """Add a person to a team."""
 
     @operation("POST /teams/remove", scope="admin", name="fleet.leave_team")
-    def leave_team(self, team: Name, person: Name) -> Changed:
+    def leave_team(self, team: Name, person: Name) -> Annotated[bool, Is(key="changed")]:
         """Remove a person from a team."""
 
     @operation("POST /rights", scope="admin", name="fleet.allow")
@@ -315,7 +270,7 @@ class FleetOperations:
         machine: Pattern = "*",
         folder: Pattern = "*",
         may: Literal["see", "answer"] = "answer",
-    ) -> Changed:
+    ) -> Annotated[bool, Is(key="changed")]:
         """Allow somebody to see or answer for machines and folders."""
 
     @operation("POST /rights/remove", scope="admin", name="fleet.deny")
@@ -324,7 +279,7 @@ class FleetOperations:
         holder: Annotated[str, Is("a person, or @team", least=1, most=61)],
         machine: Pattern = "*",
         folder: Pattern = "*",
-    ) -> Changed:
+    ) -> Annotated[bool, Is(key="changed")]:
         """Take back what was allowed, with the same words."""
 
     # rules and the log
