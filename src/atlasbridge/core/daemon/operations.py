@@ -409,9 +409,10 @@ class Operations:
         event: str = "",
         newest: bool = False,
     ) -> dict[str, Any]:
-        ids = {"session_id": session_id, "prompt_id": prompt_id}
-        most = min(limit, 10_000)
-        return {"entries": self._ledger.audit_entries(after, most, event=event, newest=newest, **ids)}
+        found = self._ledger.audit_entries(
+            after, min(limit, 10_000), session_id=session_id, prompt_id=prompt_id, event=event, newest=newest
+        )
+        return {"entries": found}
 
     async def verify_audit(self, caller: Caller, seen: tuple[table.SeenHead, ...] = ()) -> dict[str, Any]:
         return {"verdict": await self._verify(seen)}
