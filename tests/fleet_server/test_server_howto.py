@@ -105,6 +105,10 @@ def test_from_nothing_to_two_machines_on_one_page(story: Story) -> None:
             answer = story.root / home / "deployed"
             wait_for(answer.exists)
             wait_for(partial(_says, answer, "y\n"))
+        again = story.sh(
+            "atlasbridge fleet people add alice 2>&1; atlasbridge fleet people add alice --admin", **database
+        )
+        assert "alice was an administrator, and is a member now." in again
         looked = story.sh(BLOCKS["look"].replace("atlasbridge hub status\n", ""), **database)
         assert looked.count("connected") == 2
         assert "server" in story.sh("atlasbridge hub status", "one")

@@ -144,6 +144,9 @@ async def start_fleet_server(
     return HubApi(context, server, tasks)
 
 
+ATTEMPTS = 10  # as a browser makes them
+
+
 class Visitor:
     """Somebody in front of the page."""
 
@@ -156,13 +159,13 @@ class Visitor:
         return await self.client.post(path, json=given)
 
     async def get(self, path: str, **query: Any) -> dict[str, Any]:
-        try:
-            answer = await self.client.get(path, params=query)
-        except (
-            httpx.ReadError,
-            httpx.RemoteProtocolError,
-        ):  # the server had just closed an idle connection: a browser asks again, too
-            answer = await self.client.get(path, params=query)
+        for attempt in range(ATTEMPTS):
+            try:
+                answer = await self.client.get(path, params=query)
+                break
+            except (httpx.ReadError, httpx.RemoteProtocolError):  # an idle connection was just closed: ask again
+                if attempt == ATTEMPTS - 1:
+                    raise
         return {"status": answer.status_code, **answer.json()}
 
     async def prompts(self, **query: Any) -> list[dict[str, Any]]:

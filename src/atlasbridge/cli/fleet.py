@@ -600,6 +600,9 @@ def people() -> None:
     """People, teams, and what they are allowed to see and answer."""
 
 
+_ROLES = {"admin": "an administrator", "member": "a member"}
+
+
 @people.command("add")
 @database_option
 @url_option
@@ -608,7 +611,10 @@ def people() -> None:
 def add_person(database_url: str, url: str, name: str, admin: bool) -> None:
     """Add NAME, and print a link to the page for them."""
     role = "admin" if admin else "member"
+    before = {one["name"]: one["role"] for one in work(database_url, server.people.listing)}.get(name, role)
     work(database_url, server.people.add, name, role, operator())
+    if before != role:
+        click.echo(f"{name} was {_ROLES[before]}, and is {_ROLES[role]} now.", err=True)
     _print_link(database_url, url, name)
 
 

@@ -118,6 +118,8 @@ _PAGE = f"""
 WITH allowed AS MATERIALIZED (
     SELECT p.id, p.folder, m.name AS machine FROM places p JOIN machines m ON m.id = p.machine_id
     WHERE {ALLOWED} ORDER BY p.decided_at DESC LIMIT %(places)s
+), last_of_all AS MATERIALIZED (
+    {{last_of_all}}
 ), page AS (
     SELECT d.*, allowed.folder, allowed.machine FROM {{found}} ORDER BY d.made_at DESC LIMIT %(limit)s
 )
@@ -128,10 +130,11 @@ FROM page JOIN prompts p USING (machine_id, prompt_id) ORDER BY page.made_at DES
 """
 _NEWEST = """SELECT * FROM decisions d WHERE {of} (%(by)s = '' OR d.person = %(by)s) AND d.made_at < %(before)s
     ORDER BY d.made_at DESC LIMIT {most}"""
-_HISTORY = _PAGE.format(
-    found=f"allowed CROSS JOIN LATERAL ({_NEWEST.format(of='d.place_id = allowed.id AND', most='%(limit)s')}) d"
+_OF_PLACE = _NEWEST.format(of="d.place_id = allowed.id AND", most="%(limit)s")
+_HISTORY = _PAGE.format(last_of_all="SELECT", found=f"allowed CROSS JOIN LATERAL ({_OF_PLACE}) d")
+_OF_ALL = _PAGE.format(
+    last_of_all=_NEWEST.format(of="", most=2000), found="last_of_all d JOIN allowed ON allowed.id = d.place_id"
 )
-_OF_ALL = _PAGE.format(found=f"({_NEWEST.format(of='', most=2000)}) d JOIN allowed ON allowed.id = d.place_id")
 
 
 async def list_history(database: Database, person: str, query: Mapping[str, str]) -> list[dict[str, Any]]:

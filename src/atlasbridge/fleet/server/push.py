@@ -78,6 +78,8 @@ class FleetPush:
         self.hosts: tuple[str, ...] = PUSH_SERVICES
         self._pem = ""
         self._gone: set[str] = set()
+        self._is_wanted = False  # whether any browser has subscribed
+        self._ask_at = 0.0
         contact = url if url.startswith("https:") else WebSettings().push_contact
         self._sender = PushSender(database.clock, lambda: self._pem.encode(), contact, self._gone.add)
 
@@ -112,6 +114,7 @@ class FleetPush:
                 "INSERT INTO push_subscriptions (endpoint, login_id, keys, made_at) VALUES (%s, %s, %s, %s)",
                 (endpoint, caller.login_id, Jsonb(keys), self._database.now()),
             )
+        self._is_wanted = True
 
     async def unsubscribe(self, caller: Caller, endpoint: str) -> bool:
         gone = await self._database.rows(
@@ -142,7 +145,14 @@ class FleetPush:
             await self._sender.close()
 
     async def look(self) -> None:
-        """Send what has not been sent, and withdraw what is settled."""
+        """Send what has not been sent, and withdraw what is settled. Without a subscription one small query every few
+        seconds is enough.
+        """
+        if (asked_at := self._database.clock.now()) >= self._ask_at:
+            self._ask_at = asked_at + LOOK_S
+            self._is_wanted = bool(await self._database.rows("SELECT 1 FROM push_subscriptions LIMIT 1"))
+        if not self._is_wanted:
+            return
         for endpoint in tuple(self._gone):
             await self._database.rows("DELETE FROM push_subscriptions WHERE endpoint = %s", endpoint)
             self._gone.discard(endpoint)
