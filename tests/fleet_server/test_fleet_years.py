@@ -83,8 +83,8 @@ async def test_somebody_who_can_see_many_folders_gets_the_same_pages(
     await people.add(database, "bert", "member", "test")
     await people.allow(database, "bert", "box", "/c", "see", "test")
     began = database.now()
-    for statement in (lists._OF_ALL, lists._OF_ALL.replace("LIMIT 2000", "LIMIT 5"), lists._HISTORY):
-        monkeypatch.setattr(lists, "_OF_ALL", statement)
+    for statement in (lists.LAST_OF_ALL, lists.LAST_OF_ALL.replace("LIMIT 2000", "LIMIT 5"), lists.HISTORY):
+        monkeypatch.setattr(lists, "LAST_OF_ALL", statement)
         for person, by in (("alice", ""), ("bert", ""), ("alice", "alice"), ("alice", "nobody")):
             before, query = began - timedelta(seconds=3), {"person": by, "limit": "9"}
             query["before"] = "" if by else before.isoformat()

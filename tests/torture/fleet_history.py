@@ -16,7 +16,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from atlasbridge.fleet.server import people
-from atlasbridge.fleet.server.lists import _HISTORY, PAGE
+from atlasbridge.fleet.server.lists import HISTORY, PAGE
 from tests.fleet_server.test_fleet_years import add_decisions
 from tests.support.fleet import Visitor
 from tests.support.server_rig import Rig, rig
@@ -84,7 +84,7 @@ async def _check_plan(fleet: Rig, name: str, query: dict[str, str]) -> None:
     before: Any = datetime.fromisoformat(query["before"]) if "before" in query else "infinity"
     values = {"person": name, "may": "see", "by": query.get("person", ""), "limit": PAGE, "before": before}
     found = await fleet.database.rows(
-        f"EXPLAIN (ANALYZE, BUFFERS) {_HISTORY}", {**values, "places": None if query else PAGE}
+        f"EXPLAIN (ANALYZE, BUFFERS) {HISTORY}", {**values, "places": None if query else PAGE}
     )
     plan = [str(one["QUERY PLAN"]) for one in found]
     uses = [line.strip() for line in plan if " on decisions" in line or " on places" in line]

@@ -131,8 +131,8 @@ FROM page JOIN prompts p USING (machine_id, prompt_id) ORDER BY page.made_at DES
 _NEWEST = """SELECT * FROM decisions d WHERE {of} (%(by)s = '' OR d.person = %(by)s) AND d.made_at < %(before)s
     ORDER BY d.made_at DESC LIMIT {most}"""
 _OF_PLACE = _NEWEST.format(of="d.place_id = allowed.id AND", most="%(limit)s")
-_HISTORY = _PAGE.format(last_of_all="SELECT", found=f"allowed CROSS JOIN LATERAL ({_OF_PLACE}) d")
-_OF_ALL = _PAGE.format(
+HISTORY = _PAGE.format(last_of_all="SELECT", found=f"allowed CROSS JOIN LATERAL ({_OF_PLACE}) d")
+LAST_OF_ALL = _PAGE.format(
     last_of_all=_NEWEST.format(of="", most=2000), found="last_of_all d JOIN allowed ON allowed.id = d.place_id"
 )
 
@@ -143,7 +143,7 @@ async def list_history(database: Database, person: str, query: Mapping[str, str]
     first_page = not by and before is None
     values = {"person": person, "may": "see", "by": by, "limit": limit, "places": limit if first_page else None}
     async with database.transaction() as connection, connection.cursor(row_factory=dict_row) as cursor:
-        for statement in (_HISTORY,) if first_page else (_OF_ALL, _HISTORY):
+        for statement in (HISTORY,) if first_page else (LAST_OF_ALL, HISTORY):
             # After many pages PostgreSQL keeps one plan for all values, which cannot use the index by person.
             await cursor.execute(statement, {**values, "before": before or "infinity"}, prepare=False)
             found = await cursor.fetchall()
