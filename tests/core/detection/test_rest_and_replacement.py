@@ -156,3 +156,12 @@ def test_rows_with_one_pointed_out_are_steps_while_a_request_is_open(above: str,
     working = replace(BUSY, canonical=False, echo=False, why="its request is not answered")
     play = Playbook(working) >> f"\x1b[?25l{above}\n  Fetch\n\x1b[36m▸ Unpack\x1b[m\n  Install\n" >> 5.0
     assert bool(play.heard) is raised
+
+
+def test_a_blocked_read_is_raised_at_the_second_look_however_late_that_is() -> None:
+    detector = Playbook(READING).detector
+    detector.handle(OutputReceived(b"Go on? [y/N] "), 100.0)
+    detector.handle(WakeupDue(), 100.4)
+    detector.handle(ProbeAnswered(READING), 100.4)
+    detector.handle(WakeupDue(), 100.8)
+    assert isinstance(detector.handle(ProbeAnswered(READING), 100.8)[0], RaisePrompt)

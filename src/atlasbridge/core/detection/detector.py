@@ -133,9 +133,10 @@ class Detector:
 
     def handle(self, event: events.Event, now: float) -> list[Command]:
         """Judge the event at the time `now`, less the time by which looks were late so far. A machine that is too busy
-        to look in time is too busy to run the tool in time, and the tool's late next step must not pass for rest.
+        to look in time is too busy to run the tool in time, and an event loop's late step must not pass for rest.
         """
-        if isinstance(event, events.WakeupDue):
+        loops = self._votes and self._votes[-1] in (ProbeState.POLLING, ProbeState.UNKNOWN)
+        if isinstance(event, events.WakeupDue) and loops:
             self._late_s += min(max(0.0, now - self._due - ON_TIME_S), LATEST_S)
         commands = self._handle(event, now - self._late_s)
         for at, command in enumerate(commands):
