@@ -92,6 +92,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("landing")
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    """A run that did not come to its end has no list of all that failed, which `.ci/run` would try once more alone."""
+    cache = getattr(session.config, "cache", None)
+    if cache and exitstatus not in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED):
+        cache.set("cache/lastfailed", {})
+
+
 def _use_a_quick_folder(config: pytest.Config) -> None:
     """What the tests write lies in memory where that is possible: the product calls fsync for every answer."""
     usual = tempfile.gettempdir()

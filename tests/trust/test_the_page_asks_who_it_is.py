@@ -23,8 +23,9 @@ from tests.support.page_client import API, enter_now
 from tests.support.tier import first_of
 from tests.support.waiting import wait_for, written
 
+from atlasbridge.core.daemon import session_processes
 from atlasbridge.core.daemon.session_processes import ask_kernel, find_session_of, is_of_this_machine
-from atlasbridge.core.peer import own_uid
+from atlasbridge.core.peer import Look, Process, own_uid, trace_ancestry
 
 USERS = first_of(["an ordinary user", "root"])
 WEB = "[channels.web]\nport = 0\n"
@@ -156,24 +157,32 @@ except urllib.error.HTTPError as error:
     return int(done.stdout) if done.stdout else 0
 
 
+def pass_on_as_nobody(listener: socket.socket, port: int) -> None:
+    os.setgroups([])
+    os.setresgid(65534, 65534, 65534)
+    os.setresuid(65534, 65534, 65534)
+    while True:
+        near = listener.accept()[0]
+        far = socket.socket()
+        far.connect(("127.0.0.1", port))  # `create_connection` imports a module that nobody may not be able to read
+        while ready := select.select([near, far], [], [])[0]:
+            if not (data := ready[0].recv(65536)):
+                break
+            (far if ready[0] is near else near).sendall(data)
+        near.close()
+        far.close()
+
+
 @contextmanager
 def relay_of_another_user(port: int) -> Iterator[int]:
     """A process of nobody's passes bytes on to the page: a proxy of the machine, or a container's."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         pid = os.fork()
         if pid == 0:
-            os.setgroups([])
-            os.setresgid(65534, 65534, 65534)
-            os.setresuid(65534, 65534, 65534)
-            while True:
-                near = listener.accept()[0]
-                far = socket.create_connection(("127.0.0.1", port))
-                while ready := select.select([near, far], [], [])[0]:
-                    if not (data := ready[0].recv(65536)):
-                        break
-                    (far if ready[0] is near else near).sendall(data)
-                near.close()
-                far.close()
+            try:
+                pass_on_as_nobody(listener, port)
+            finally:
+                os._exit(1)  # never back into the test
         try:
             yield int(listener.getsockname()[1])
         finally:
@@ -213,6 +222,25 @@ def test_a_proxy_says_for_whom_it_asks_and_nobody_of_this_machine_decides_throug
             json={"value": "perhaps", "request_key": "0123456789abcdef"},
         )
         assert answer.status_code == status, answer.text
+
+
+def test_a_child_that_ends_while_the_hub_looks_makes_no_person_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A browser starts others all the time, and each has its sockets for a moment."""
+    with socket.create_server(("127.0.0.1", 0)) as listener, socket.create_connection(listener.getsockname()) as link:
+        child = os.fork()
+        if child == 0:
+            signal.pause()
+            os._exit(0)
+
+        def look_while_it_ends(pid: int, look: Look) -> tuple[Process, ...]:
+            if pid == child:
+                os.kill(child, signal.SIGKILL)
+                os.waitpid(child, 0)
+            return trace_ancestry(pid, look)
+
+        monkeypatch.setattr(session_processes, "trace_ancestry", look_while_it_ends)
+        found = find_session_of(link.getsockname(), listener.getsockname(), (), (own_uid(),))
+        assert found.inside_session == ""
 
 
 def test_a_new_login_is_told() -> None:

@@ -268,13 +268,16 @@ def is_of_this_machine(host: str) -> bool:
 
 
 def _session_of_peer(found: Socket, sessions: tuple[SessionProcesses, ...]) -> str | None:
-    owners = _owners(found)
-    for pid in owners:
-        line = trace_ancestry(pid, look_at)
-        inside_session = decide_inside_session(line, sessions) if line else None
-        if inside_session is None or inside_session:
-            return inside_session
-    return "" if owners else None
+    """A process can end before its ancestors are read. For example, a child of a person's browser has the browser's
+    sockets until it executes its program. Then we look again at who has the socket."""
+    for _ in range(_TRIES):
+        lines = [trace_ancestry(pid, look_at) for pid in _owners(found)]
+        for line in lines:
+            if line and (inside_session := decide_inside_session(line, sessions)):
+                return inside_session
+        if lines and all(lines):
+            return ""
+    return None
 
 
 def _owners(found: Socket) -> list[int]:
