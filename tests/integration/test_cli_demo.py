@@ -42,6 +42,16 @@ def test_the_demo_says_what_to_try_next_and_leaves_no_process_behind() -> None:
         wait_for(lambda: not hub.pid and not zygotes(hub.home.root), "the end of its processes")
 
 
+def test_keys_typed_before_the_demo_starts_answer_nothing() -> None:
+    with hub_process() as hub, Terminal(hub.command("demo"), hub.home.root, 24, 80) as terminal:
+        terminal.type(b"y\r2\r")  # as while `make run` still installs
+        wait_for(hub.is_asked)
+        (prompt,) = hub.ask("prompts")["prompts"]
+        assert prompt["type"] == "yes_no" and "test" in prompt["question"].lower(), prompt
+        terminal.type(b"\x03")
+        assert terminal.wait_exit(60) == 130
+
+
 def test_the_tour_answers_by_itself_and_refuses_at_the_end() -> None:
     with hub_process() as hub, Terminal(hub.command("demo", "--tour"), hub.home.root, 40, 100) as terminal:
         assert terminal.wait_exit(120) == 0

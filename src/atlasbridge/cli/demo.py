@@ -48,6 +48,7 @@ def command(quiet: bool, tour: bool) -> int:
     needs_unix("demo", "ask something by a script instead: atlasbridge ask QUESTION")
     place = home()
     had_hub = lock_holder(place.lock) is not None
+    _drop_typed_ahead()
     if not quiet:
         click.echo(WHERE.format(us=own_name()))
     sys.stdout.flush()
@@ -62,6 +63,14 @@ def command(quiet: bool, tour: bool) -> int:
         narrow = len(own_name()) > shutil.get_terminal_size().columns - len("   run claude")
         click.echo(NEXT.format(us=own_name(), wrap="\\\n    " if narrow else ""))
     return status
+
+
+def _drop_typed_ahead() -> None:
+    """Keys typed while `make run` installed are no answers to questions that nobody has seen."""
+    import termios  # not on Windows, where the demo does not run
+
+    if sys.stdin.isatty():
+        termios.tcflush(sys.stdin, termios.TCIFLUSH)
 
 
 def _stop_idle_hub(place: Home) -> None:
