@@ -207,12 +207,9 @@ def recognise_keys(view: View, facts: Facts, dialect: Dialect) -> Finding | None
     items, labels = tuple(item for item, _ in found), [item.label for item, _ in found]
     keys = [named_key(key) or key.encode() for _, key in found]
     told = _PRESS.search(view.lines[items[0].row]) is not None
-    if (
-        items[0].row < items[1].row
-        and all(map(named_key, (key for _, key in found)))
-        and _is_typed_into(view, items[0].row)
-    ):
-        return None  # these keys only end the input
+    only_named = all(map(named_key, (key for _, key in found)))  # these keys only end the input
+    if items[0].row < items[1].row and _is_typed_into(view, items[0].row) and (only_named or facts.canonical is None):
+        return None
     asked = question_above(view, items[0].row)
     few = sum(bool(row.strip()) for row in view.lines) <= numbers.LIT_OTHER_ROWS + len(items)
     asks = few and asked.text.endswith(("?", "？")) and any(refuses(label, dialect) for label in labels)
