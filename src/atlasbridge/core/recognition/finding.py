@@ -117,8 +117,8 @@ def _undrawn(row: str) -> str:
 def cut(text: str, context: bool = False) -> str:
     """At most 200 characters, in reading order: the beginning and the end, with `…` for what is missing between them.
 
-    With `context`, the last row asks and the rows above it are earlier output, of which only the end is kept. A last
-    row without words, such as `(y/N)`, asks nothing by itself.
+    With `context`, the last row asks and the rows above it are earlier output, of which only the end is kept, and
+    nothing if the question itself is too long. A last row without words, such as `(y/N)`, asks nothing by itself.
     """
     text = text.strip()
     if len(text) <= EXCERPT_LIMIT:
@@ -127,8 +127,9 @@ def cut(text: str, context: bool = False) -> str:
     last = rows.pop()
     earlier = context and sum(map(str.isalpha, last)) > _WORDLESS
     room = EXCERPT_LIMIT - 2
-    end = [last if len(last) <= room * 3 // 4 else _short(last, room * 3 // 4)]
-    while rows and len("\n".join([rows[-1], *end])) <= (room if earlier else room * 2 // 5):
+    fits = len(last) <= room * 3 // 4
+    end = [last if fits else f"{_short(last, room * 3 // 8)}{last[-(room * 3 // 8) :].lstrip()}"]
+    while rows and len("\n".join([rows[-1], *end])) <= (room * fits if earlier else room * 2 // 5):
         end.insert(0, rows.pop())
     tail = "\n".join(end)
     return "\n".join(["…", tail] if earlier else [_short("\n".join(rows), room + 1 - len(tail)), tail])
