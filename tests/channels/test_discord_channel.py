@@ -12,7 +12,7 @@ from tests.channels.conftest import discord_settings, serving
 from tests.channels.mini_hub import MiniHub
 from tests.support.fake_discord import ADA, FakeDiscord, Message, Person
 
-from atlasbridge.channels.discord.channel import LIMIT, DiscordChannel, block, plain
+from atlasbridge.channels.discord.channel import LIMIT, DiscordChannel, block, plain, with_link
 from atlasbridge.core.clock import SystemClock
 from atlasbridge.core.prompt.model import Choice, Prompt, PromptRecord, PromptType, Subject, SubjectKind, SubjectSource
 from atlasbridge.core.values import replace
@@ -128,6 +128,13 @@ async def test_a_command_of_any_length_stays_within_the_limit_and_says_what_is_m
             play.ada.press(play.message_of(record), "🔎 Show all")
             sent = await play.reads("All of it")
             assert sent["file"][1].decode().count("`*_") == length // 3
+
+
+def test_the_link_to_the_card_can_be_tapped_and_no_other_text_becomes_a_link() -> None:
+    link = "🔗 https://box.example:8485/#prompt/9d3c11aa-1c7a-4a0e-9a54-f29cf62b2c6d"
+    assert with_link(f"Expires (06:24)\n{link}") == f"Expires \\(06\\:24\\)\n{link}"
+    for other in (f"{link}?x=[y](https://evil.example)", "🔗 https://evil.example/", f"default: {link}"):
+        assert with_link(other) == plain(other) != other
 
 
 def test_the_tool_s_text_is_shown_as_it_is() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from tests.support.sample_prompt import IDLE, MENU, YES_NO
 
 from atlasbridge.channels.commands import render_status
@@ -18,6 +19,7 @@ from atlasbridge.channels.slack import blocks
 from atlasbridge.channels.templates import numbered, render_deadline, render_notice
 from atlasbridge.core.clock import iso
 from atlasbridge.core.daemon.escalation import digest_line
+from atlasbridge.core.policy.approval import with_card
 from atlasbridge.core.policy.effects import EFFECTS, KINDS
 from atlasbridge.core.prompt.model import (
     Choice,
@@ -138,3 +140,10 @@ def test_a_message_that_asks_links_to_its_card_where_the_page_can_be_reached() -
     link = "https://box.example/#prompt/p1"
     assert f"🔗 {link}" in render_deadline(record(replace(YES_NO, constraints={"card": link}), session("shop")))
     assert "🔗" not in render_deadline(record(YES_NO, session("shop")))
+
+
+@pytest.mark.parametrize("page", ["http://localhost:8484", "http://127.0.0.1:8484", "http://[::1]:8484", ""])
+def test_a_page_that_only_this_machine_can_open_is_no_link_in_a_chat(page: str) -> None:
+    assert with_card(YES_NO, f"{page}/#prompt/p1") == YES_NO
+    reached = with_card(YES_NO, "https://box.example:8485/#prompt/p1")
+    assert reached.constraints["card"] == "https://box.example:8485/#prompt/p1"

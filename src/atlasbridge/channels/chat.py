@@ -556,7 +556,7 @@ class ChatChannel(BaseChannel):
 
     def _put_off(self, place: Place, event: PromptRecord, session: SessionRecord, receipt: Receipt) -> None:
         """The prompt was postponed: it is still open, with a new deadline."""
-        sentence = f"⏰ {hub_says(self._people.rename(receipt.sentence, receipt.by))}"
+        sentence = f"⏰ {session_name(session)}: {hub_says(self._people.rename(receipt.sentence, receipt.by))}"
         notice = self._paint_notice(sentence, None, place[0]) | self._beside(place) | self._hushed
         self._outbox.post(place[0], notice, EDIT)
         self._paint_again(place, event, session)

@@ -31,6 +31,7 @@ TOLD_ENDS = {
 class TellChannel(OneWayChannel):
     name: ClassVar[str] = "tell"
     remote: ClassVar[bool] = True
+    shows_silent: ClassVar[bool] = False
 
     def __init__(self, settings: Mapping[str, Any], hub_api: HubApi, clock: Clock) -> None:
         super().__init__(settings, hub_api, clock)

@@ -30,11 +30,17 @@ LABEL, ROW, ROWS, OPTIONS = 80, 5, 5, 25
 EDITED = "An edit changes nothing that was already taken. Write a new message instead."
 ONLY_TEXT = "Only text and buttons are taken here."
 COLOURS = {Role.REFUSE: 4, Role.ANSWER: 3}  # red, green; the others are grey
+_CARD_LINK = re.compile(r"🔗 https?://[a-z0-9.:\[\]-]+/#prompt/[a-zA-Z0-9-]+")
 _MARKDOWN = re.compile(r"([\\*_`~|>#\[\]()<@:-])")
 
 
 def plain(text: str) -> str:
     return _MARKDOWN.sub(r"\\\1", escape_controls(text))
+
+
+def with_link(text: str) -> str:
+    """The deadline, and the link to the card as Discord makes links: without a backslash in it."""
+    return "\n".join(line if _CARD_LINK.fullmatch(line) else plain(line) for line in text.split("\n"))
 
 
 def block(text: str) -> str:
@@ -91,7 +97,7 @@ def render(card: Card) -> Params:
     """The title, the tool's text in the room that is left, its origin, then the foot."""
     head = [f"**{plain(cut_to(card.title, 200, len))}**" if card.title else ""]
     origin = [plain(card.kind), plain(cut_to(card.header, 200, len))]
-    foot = [plain(part) for part in (card.listed, card.hint, card.last)]
+    foot = [plain(card.listed), plain(card.hint), with_link(card.last)]
     if card.quotes:
         foot = [*origin, *foot]
     else:

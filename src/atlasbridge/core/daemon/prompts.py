@@ -17,7 +17,7 @@ from atlasbridge.core.daemon.parts import HubParts
 from atlasbridge.core.daemon.receipts import Receipts, decision_of, describe_raised
 from atlasbridge.core.daemon.rules import describe_decision
 from atlasbridge.core.operations import fitting_constraints
-from atlasbridge.core.policy.approval import CARD, PAGE, PROOF, with_proof, with_quorum
+from atlasbridge.core.policy.approval import PAGE, PROOF, with_card, with_proof, with_quorum
 from atlasbridge.core.policy.rule import Say, Verdict
 from atlasbridge.core.prompt.answer import decide_answer, label_answer
 from atlasbridge.core.prompt.gate import fate
@@ -99,7 +99,7 @@ class PromptLife:
             page = self.hub.ledger.recall(PAGE)
             card = f"{page}/#prompt/{prompt_id}" if page else ""
             prompt = with_proof(prompt, verdict, card)
-            prompt = replace(prompt, constraints={**prompt.constraints, CARD: card}) if card else prompt
+            prompt = with_card(prompt, card)
         record = self.hub.ledger.raise_prompt(session.session_id, prompt_id, prompt, ttl_s)
         self.hub.stream.publish("prompt.raised", **describe_raised(record, session), detect_s=detect_s)
         self._watch(record)

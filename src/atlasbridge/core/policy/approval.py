@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from typing import Any
+from urllib.parse import urlsplit
 
 from atlasbridge.core.policy.rule import Verdict
 from atlasbridge.core.prompt.answer import decide_answer
@@ -17,6 +18,7 @@ PROOF = "proof"  # another key: {"kind", "rule", "page"}
 PASSKEY = "passkey"
 CARD = "card"  # another key: the address of the prompt on the page
 PAGE = "web.page"  # the store's note with the address of the page
+HERE = ("localhost", "127.0.0.1", "::1")  # hosts that only this machine can open
 
 
 @frozen
@@ -46,6 +48,14 @@ def with_proof(prompt: Prompt, verdict: Verdict, page: str) -> Prompt:
         return prompt
     wanted = {"kind": verdict.proof, "rule": verdict.rule, "page": page}
     return replace(prompt, constraints={**prompt.constraints, PROOF: wanted})
+
+
+def with_card(prompt: Prompt, card: str) -> Prompt:
+    """Adds the address of the prompt on the page, for chats. A phone cannot open a page that only this machine can."""
+    host = urlsplit(card).hostname
+    if not host or host in HERE:
+        return prompt
+    return replace(prompt, constraints={**prompt.constraints, CARD: card})
 
 
 def quorum_of(constraints: Mapping[str, Any]) -> Quorum:
