@@ -4,8 +4,10 @@ The whole storm: `fleet_storm --machines 50 --sessions 100 --seconds 300 --rate 
 Real hubs with their stores, links and gates; their sessions are driven from within. `--light N` adds machines without
 hubs, which to the servers are like the others: so a small computer shows what the servers take, not what its hubs do.
 Two people answer at a given rate. The storm measures the time from the press of a button to the machine's word that it
-was typed, and what a decision costs: statements, and processor time of servers and PostgreSQL. `--history N` begins
-with so many old decisions; at the end a member who can see one machine loads the page's lists.
+was typed. It measures what everything costs in each second before anyone answers, and then what a press costs, with
+that standing cost taken away: statements, and processor time of servers and PostgreSQL. A press that came too late
+counts as one, too. The servers answer presses that come together in one batch, so a press costs less at a higher rate.
+`--history N` begins with so many old decisions; at the end a member who can see one machine loads the page's lists.
 """
 
 from __future__ import annotations
@@ -62,6 +64,7 @@ async def storm(
             await until(partial(_shown, fleet, (machines + light) * sessions), deadline_s=600)
             _tell(f"{light} machines without hubs are there, too")
         await _add_history(fleet, history)
+        idle = await _standing(fleet)
         over = asyncio.Event()
         ports = list(fleet.fleet_servers)
         people = [
@@ -69,14 +72,15 @@ async def storm(
             for name, port in zip(("alice", "bert") * servers, ports, strict=False)
         ]
         loop = asyncio.get_running_loop()
-        began, worked, stated = loop.time(), _work_s(fleet), await _statements(fleet)
+        began, before = loop.time(), await _costs(fleet)
         while (left_s := began + seconds - loop.time()) > 0:
             await asyncio.sleep(min(left_s, TELL_EVERY_S))
             _tell(f"{fleet.settled.total()} decisions in {loop.time() - began:.0f} s")
         over.set()
         await asyncio.gather(*people)
-        took, used = loop.time() - began, {name: after - worked[name] for name, after in _work_s(fleet).items()}
-        stated = await _statements(fleet) - stated
+        took, after = loop.time() - began, await _costs(fleet)
+        presses = fleet.settled.total()
+        spent = {name: cost - before[name] for name, cost in after.items()}
         memory = {name: f"{share:.0f} MB" for name, share in _memory_mb(fleet).items()}
         await fleet.settle(600)
         figures = await fleet.check()
@@ -90,11 +94,12 @@ async def storm(
         print(
             f"fleet_storm: pressed to typed p50 {statistics.median(waits):.3f} s, p99 {late_s:.3f} s; 0 lost, 0 doubled"
         )
-        each = {name: f"{1000 * spent / max(1, figures['accepted']):.1f} ms" for name, spent in used.items()}
-        of_each = f"{stated / max(1, figures['accepted']):.1f} statements"
-        print(f"fleet_storm: for each decision: {of_each}; processor time: {each}; {history} decisions of history")
-        core = figures["accepted"] / max(0.001, used["servers"] + used["postgresql"])
-        print(f"fleet_storm: one core of server and PostgreSQL takes {core:.0f} decisions a second; memory: {memory}")
+        print(f"fleet_storm: standing cost, each second: {_in_words(idle, 1)}")
+        moved = {name: cost - idle[name] * took for name, cost in spent.items()}
+        print(f"fleet_storm: for each of {presses} presses, besides: {_in_words(moved, presses)}")
+        print(f"fleet_storm: all together, for each press: {_in_words(spent, presses)}; {history} decisions of history")
+        core = presses / max(0.001, spent["servers"] + spent["postgresql"])
+        print(f"fleet_storm: one core of server and PostgreSQL takes {core:.0f} presses a second; memory: {memory}")
         await _load_pages(fleet, ports[0])
 
 
@@ -129,9 +134,25 @@ async def _load_pages(fleet: Rig, port: int) -> None:
     await carol.client.aclose()
 
 
-async def _statements(fleet: Rig) -> int:
+async def _standing(fleet: Rig) -> dict[str, float]:
+    """What everything costs in a second while nobody answers."""
+    began, before = asyncio.get_running_loop().time(), await _costs(fleet)
+    await asyncio.sleep(REST_S)
+    after = await _costs(fleet)
+    took = asyncio.get_running_loop().time() - began
+    return {name: (cost - before[name]) / took for name, cost in after.items()}
+
+
+async def _costs(fleet: Rig) -> dict[str, float]:
+    """Processor time and statements so far."""
     (found,) = await fleet.database.rows("SELECT sum(calls)::bigint AS calls FROM pg_stat_statements")
-    return int(found["calls"])
+    return {"statements": float(found["calls"]), **_work_s(fleet)}
+
+
+def _in_words(costs: dict[str, float], count: int) -> str:
+    each = {name: cost / max(1, count) for name, cost in costs.items()}
+    statements = each.pop("statements")
+    return f"{statements:.1f} statements; " + ", ".join(f"{name} {1000 * spent:.1f} ms" for name, spent in each.items())
 
 
 async def _gather(fleet: Rig, machines: int, sessions: int) -> None:
