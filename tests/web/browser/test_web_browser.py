@@ -204,6 +204,27 @@ def test_the_soonest_deadline_stands_first_and_the_title_counts(hub: ThreadedHub
     assert "0:" in text_of(browser, ".line-left.short")
 
 
+@pytest.mark.parametrize("prompts", [(sample.YES_NO,), (sample.YES_NO, sample.MENU)])
+def test_the_first_row_of_the_list_covers_no_heading(
+    hub: ThreadedHub, browser: webdriver.Chrome, prompts: tuple[Prompt, ...]
+) -> None:
+    """With prompts of one kind and of two: the row of kinds above the list is there only for two."""
+    phone(browser, 1280, 800)
+    for prompt in (*prompts, sample.YES_NO):
+        hub.ask(prompt, hub.add_session())
+    find(browser, ".inbox h3")
+    wait(
+        browser,
+        lambda found: found.execute_script(
+            """return [...document.querySelectorAll('.inbox h3')].every((title) => {
+              const box = title.getBoundingClientRect();
+              const next = title.nextElementSibling.getBoundingClientRect();
+              return box.height > 0 && next.top >= box.bottom - 1;
+            })"""
+        ),
+    )
+
+
 def test_no_and_yes_are_on_the_screen_however_long_the_command_is(hub: ThreadedHub, browser: webdriver.Chrome) -> None:
     for width, height in ((320, 568), (390, 844), (768, 1024), (1280, 720)):
         phone(browser, width, height)
