@@ -5,10 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-import pytest
 from tests.support.fake_host import SECRET, UNKNOWN, YES_NO, FakeHost
 from tests.support.hubs import LiveHub, channel_named, live_hub
-from tests.support.memory_channel import MemoryChannel
 from tests.support.waiting import in_thread, stays, until
 
 from atlasbridge.core.clock import iso
@@ -187,22 +185,6 @@ async def test_many_at_once_make_one_sound_and_one_digest_that_is_edited() -> No
         joined[0].withdraw(joined[0].open_id)
         await chat.until(lambda: len(chat.digests) == 5)
         assert chat.digests[-1][1].startswith("3 more questions wait, 1 settled:")
-        for host in hosts:
-            host.close()
-
-
-@pytest.mark.parametrize(("shows", "line"), [(True, "• docs"), (False, "• docs: “Delete it? (y/n)”")])
-async def test_a_digest_quotes_a_question_only_where_the_question_has_no_message_of_its_own(
-    monkeypatch: pytest.MonkeyPatch, shows: bool, line: str
-) -> None:
-    monkeypatch.setattr(MemoryChannel, "shows_silent", shows)
-    async with live_hub(POLICY, BOTH) as live:
-        hosts = [await a_host(live, label=label) for label in ("shop", "docs")]
-        for host in hosts:
-            host.raise_prompt(replace(YES_NO, excerpt="Delete it? (y/n)", question="Delete it? (y/n)"))
-        chat = live.people["chat"]
-        await chat.until(lambda: chat.digests)
-        assert [text for _, text, _ in chat.digests] == [f"1 more question waits:\n{line}"]
         for host in hosts:
             host.close()
 

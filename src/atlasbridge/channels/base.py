@@ -26,8 +26,6 @@ class BaseChannel(ABC):
     remote: ClassVar[bool] = True
     # each person has their own chat, so a prompt can go only to the people who are allowed to see it
     personal: ClassVar[bool] = False
-    # a prompt without a sound gets a message of its own, so a digest does not repeat what it asks
-    shows_silent: ClassVar[bool] = True
 
     def __init__(self, settings: Mapping[str, Any], hub_api: HubApi, clock: Clock) -> None:
         """`settings` is the channel's own table of the configuration, already checked by its pydantic model."""

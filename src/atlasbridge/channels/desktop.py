@@ -81,7 +81,6 @@ class DesktopChannel(OneWayChannel):
 
     name: ClassVar[str] = "desktop"
     remote: ClassVar[bool] = True
-    shows_silent: ClassVar[bool] = False
 
     def __init__(self, settings: Mapping[str, Any], hub_api: HubApi, clock: Clock) -> None:
         super().__init__(settings, hub_api, clock)

@@ -31,7 +31,6 @@ TOLD_ENDS = {
 class TellChannel(OneWayChannel):
     name: ClassVar[str] = "tell"
     remote: ClassVar[bool] = True
-    shows_silent: ClassVar[bool] = False
 
     def __init__(self, settings: Mapping[str, Any], hub_api: HubApi, clock: Clock) -> None:
         super().__init__(settings, hub_api, clock)

@@ -39,7 +39,7 @@ LINE_LIMIT = 90
 @mutable
 class _Digest:
     key: str
-    lines: dict[str, tuple[str, str]]  # by prompt, in order of arrival: naming it, and quoting it too
+    lines: dict[str, str]  # by prompt, in order of arrival
     settled: int = 0
 
 
@@ -52,7 +52,7 @@ class Digests:
         digest = self._open.get(notification.channel)
         if digest is None or notification.opens:
             digest = self._open[notification.channel] = _Digest(record.prompt_id, {})
-        digest.lines[record.prompt_id] = digest_name(record, session), digest_line(record, session)
+        digest.lines[record.prompt_id] = digest_line(record, session)
         self._show(notification.channel, digest, notification.opens)
 
     def settled(self, prompt_id: str) -> None:
@@ -64,11 +64,7 @@ class Digests:
                     del self._open[channel]
 
     def _show(self, channel: str, digest: _Digest, loud: bool) -> None:
-        """A channel where each question has its own message gets the names; the others get the questions, too."""
-        named, quoted = (
-            render_digest([pair[which] for pair in digest.lines.values()], digest.settled) for which in (0, 1)
-        )
-        self._hub.router.digest(channel, digest.key, named, quoted, loud)
+        self._hub.router.digest(channel, digest.key, render_digest(digest.lines.values(), digest.settled), loud)
 
 
 def render_digest(lines: Iterable[str], settled: int) -> str:
@@ -81,19 +77,14 @@ def render_digest(lines: Iterable[str], settled: int) -> str:
     return "\n".join([head, *waiting[:MOST_LISTED], *more])
 
 
-def digest_name(record: PromptRecord, session: SessionRecord) -> str:
+def digest_line(record: PromptRecord, session: SessionRecord) -> str:
     name = escape_controls(session.label or session.tool, keep_lines=False)
     if record.prompt.secret:
         return f"• {name}: a secret"
-    return f"• {name}: finished" if record.prompt.idle else f"• {name}"
-
-
-def digest_line(record: PromptRecord, session: SessionRecord) -> str:
-    named = digest_name(record, session)
-    if record.prompt.secret or record.prompt.idle:
-        return named
+    if record.prompt.idle:
+        return f"• {name}: finished"
     asked = first_line(record.prompt)
-    return f"{named}: “{asked[:LINE_LIMIT]}{'…' if len(asked) > LINE_LIMIT else ''}”"
+    return f"• {name}: “{asked[:LINE_LIMIT]}{'…' if len(asked) > LINE_LIMIT else ''}”"
 
 
 CHANNEL = "server"  # of a fleet server

@@ -364,14 +364,11 @@ class PromptRouter:
         if channel in self._workers:
             self._tell(channel, message, session)
 
-    def digest(self, channel: str, key: str, named: str, quoted: str, loud: bool) -> None:
-        """Shows one message for several prompts and edits it afterwards. A channel that cannot edit skips it.
-
-        `quoted` is for a channel that shows no message for a silent prompt; in the others it would repeat the words.
-        """
+    def digest(self, channel: str, key: str, text: str, loud: bool) -> None:
+        """Shows one message for several prompts and edits it afterwards. A channel that cannot edit skips it."""
 
         async def tell(target: Channel) -> None:
-            await target.tell_digest(key, named if target.shows_silent else quoted, loud)
+            await target.tell_digest(key, text, loud)
 
         if channel in self._workers:
             self.put(channel, Job(tell))

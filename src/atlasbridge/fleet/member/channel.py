@@ -339,7 +339,6 @@ class FleetChannel:
 
     name = NAME
     remote = True
-    shows_silent = True
 
     def __init__(self, membership: FleetMembership, server: LocalHubApi, check_rules: Callable[[str], object]) -> None:
         self._membership = membership
