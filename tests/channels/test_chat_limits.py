@@ -15,7 +15,6 @@ from tests.support.chat_stage import buttons_of, stage, text_of
 from tests.support.tier import examples
 
 from atlasbridge.channels import card as cards
-from atlasbridge.channels import matrix
 from atlasbridge.channels.card import Card
 from atlasbridge.channels.discord import channel as discord
 from atlasbridge.channels.excerpt import fit_quotes, quotes_of
@@ -158,7 +157,7 @@ INSTALL = "curl -fsSL https://get.example.com/cache.sh | sudo sh -s -- --prefix=
 ALWAYS = Choice("2", f"Yes, and don't ask again for {INSTALL.split()[0]} commands in /srv/app/web", always=True)
 
 
-@pytest.mark.parametrize("chat", ["telegram", "slack", "discord", "matrix"])
+@pytest.mark.parametrize("chat", ["telegram", "slack", "discord"])
 def test_what_the_tool_told_is_said_once_and_its_screen_does_not_say_it_again(chat: str) -> None:
     """As Claude Code asks: its hook, its dialog and its status line all have the command."""
     rows = ("Bash command", "Tip: auto mode handles these", INSTALL, "This command requires approval")
@@ -180,7 +179,6 @@ def test_what_the_tool_told_is_said_once_and_its_screen_does_not_say_it_again(ch
         "telegram": lambda: text_of(messages.render(messages.question(record, session, "atlas"))),
         "slack": lambda: text_of(blocks.render(blocks.question(record, session, "atlas"))),
         "discord": lambda: str(discord.render(cards.question(record, session, "atlas", (), 500))["content"]),
-        "matrix": lambda: matrix.render_prompt(record, session, "atlas"),
     }[chat]().replace("\\", "")
     assert "❓ web-api wants to run:" in shown and "default: 3. No" in shown
     for once in (INSTALL, "web-api", "/srv/app ·"):

@@ -171,8 +171,6 @@ def asked_text(prompt: Prompt) -> str:
         return last_words(escape_controls(prompt.screen).rstrip())
     question, _ = _question(prompt)
     subject = escape_controls(prompt.subject.shown).strip() if prompt.subject else ""
-    if _is_enough(prompt):
-        return subject
     return f"{subject}\n\n{question}" if subject and subject not in question else question
 
 

@@ -127,9 +127,11 @@ def cut(text: str, context: bool = False) -> str:
     last = rows.pop()
     earlier = context and sum(map(str.isalpha, last)) > _WORDLESS
     room = EXCERPT_LIMIT - 2
-    fits = len(last) <= room * 3 // 4
-    end = [last if fits else f"{_short(last, room * 3 // 8)}{last[-(room * 3 // 8) :].lstrip()}"]
-    while rows and len("\n".join([rows[-1], *end])) <= (room * fits if earlier else room * 2 // 5):
+    half = room * 3 // 8
+    fits = len(last) <= 2 * half
+    end = [last if fits else f"{_short(last, half)}{last[-half:].lstrip()}"]
+    most = room * 2 // 5 if not earlier else room if fits else 0  # for the end, with the rows above the last one
+    while rows and len("\n".join([rows[-1], *end])) <= most:
         end.insert(0, rows.pop())
     tail = "\n".join(end)
     return "\n".join(["…", tail] if earlier else [_short("\n".join(rows), room + 1 - len(tail)), tail])
