@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
-from random import Random
 
+import pytest
 from tests.support.arena import arena
 from tests.support.client_rounds import ClientRounds
-from tests.support.kill_rounds import choose
 from tests.support.tier import times
 
-WANTED = times(10, quickly=6)
+WANTED = times(20, quickly=5)
 
 
-def test_a_client_killed_anywhere_leaves_its_terminal_as_it_was_and_the_session_running() -> None:
+@pytest.mark.parametrize("zygote", [True, False])
+def test_a_client_killed_anywhere_leaves_its_terminal_as_it_was_and_the_session_running(zygote: bool) -> None:
     with arena() as place:
-        rounds = ClientRounds(place)
+        rounds = ClientRounds(place, zygote)
         life = rounds.record_life()
-        left: Counter[str] = Counter()
-        for number, where in enumerate(choose(life, WANTED, Random(11))):
-            left[rounds.die_at(where, f"c{number}")] += 1
-        assert left["session"] >= 2 and left["not reached"] <= 2, left
+        chosen = [life[len(life) * (2 * number + 1) // (2 * WANTED)] for number in range(WANTED)]
+        left = Counter(rounds.die_at(where, f"c{number}") for number, where in enumerate(chosen))
+        assert left["session"] and left["ended"] and left["not reached"] <= 1, (left, chosen)

@@ -10,21 +10,25 @@ from tests.support.arena import Arena, Fighter, recorder
 from tests.support.kill_rounds import ONLY_LOOKS
 from tests.support.terminal import Terminal
 from tests.support.waiting import wait_for
+from tests.support.zygotes import SWITCH, start_zygote
 
 _OF_THE_SESSION = re.compile(r" for (client|rawmode|launch|caller|wakeup|__main__)\.")
 
 
 class ClientRounds:
-    def __init__(self, place: Arena) -> None:
+    def __init__(self, place: Arena, zygote: bool) -> None:
         self.place = place
-        place.start_hub()
+        self.environ = {SWITCH: str(int(zygote))}
+        if not place.listens():
+            place.start_hub()
+        if zygote:  # otherwise the first clients fork their hosts, and the later ones do not
+            start_zygote(place.home.root)
 
     def record_life(self) -> list[str]:
-        told = Path(self.place.home.root / "told")
-        terminal, fighter = self._run("recorded", "", str(told))
+        told = Path(self.place.home.root / f"told{self.environ[SWITCH]}")
+        terminal, fighter = self._run(f"recorded{self.environ[SWITCH]}", "", str(told))
         with terminal:
             terminal.wait_for("Question 0 of")
-            terminal.resize(30, 90)
             terminal.type("typed\r")
             wait_for(lambda: fighter.received() == ["0\ttyped"], "the typed line")
             terminal.type(b"\x04")
@@ -44,7 +48,7 @@ class ClientRounds:
             *command,
             *recorder(fighter),
         )
-        return Terminal(shell, self.place.home.root, cwd=Path(__file__).parents[2]), fighter
+        return Terminal(shell, self.place.home.root, env=self.environ, cwd=Path(__file__).parents[2]), fighter
 
     def die_at(self, where: str, name: str) -> str:
         """What was left: "nothing" (it died too early), "session", "ended" (with its tool), or "not reached"."""

@@ -25,7 +25,8 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--seed", type=int, default=1)
     given = parser.parse_args(arguments)
     random = Random(given.seed)
-    faults = _hosts(given.hosts, random) + _clients(given.clients, random)
+    faults = _hosts(given.hosts, random)
+    faults += sum(_clients(given.clients // 2, random, zygote) for zygote in (True, False))
     if available():
         faults += _hosts_by_count(given.random, random)
     return 1 if faults else 0
@@ -61,10 +62,10 @@ def _hosts(wanted: int, random: Random) -> int:
     return found["faults"]
 
 
-def _clients(wanted: int, random: Random) -> int:
+def _clients(wanted: int, random: Random, zygote: bool) -> int:
     found: Counter[str] = Counter()
     with arena() as place:
-        rounds = ClientRounds(place)
+        rounds = ClientRounds(place, zygote)
         life = rounds.record_life()
         for number, where in enumerate(choose(life, wanted, random)):
             try:
