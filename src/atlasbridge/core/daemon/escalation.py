@@ -1,12 +1,13 @@
 """Runs the escalation policy of every open prompt: checks what is due, records it and sends it.
 
 `core.policy` decides what is due. This module provides the store, the clock and the hosts, which know whether somebody
-types.
+types. A fleet server plans with the same `Planner` over its own tables.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from typing import Protocol
 
 from atlasbridge.core.clock import Clock, iso, parse_iso
 from atlasbridge.core.daemon.parts import HubParts
@@ -16,6 +17,7 @@ from atlasbridge.core.policy.escalation import (
     HOUR_S,
     Attendance,
     EscalationPlan,
+    Later,
     Life,
     Notification,
     Outlook,
@@ -25,6 +27,7 @@ from atlasbridge.core.policy.escalation import (
 from atlasbridge.core.prompt.answer import first_line
 from atlasbridge.core.prompt.model import OPEN, PromptRecord
 from atlasbridge.core.routing.policy import decide_escalation
+from atlasbridge.core.routing.router import PromptRouter
 from atlasbridge.core.scheduler.times import minute_of_day
 from atlasbridge.core.session.model import SessionRecord
 from atlasbridge.core.values import frozen, mutable
@@ -132,10 +135,69 @@ def without_chats(chat_routes: tuple[Route, ...]) -> tuple[Route, ...]:
     return tuple(chat_route for chat_route in chat_routes if not chat_route.remote or chat_route.name == CHANNEL)
 
 
+class EscalationStore(Protocol):
+    """What people were told and when they want to be asked again: a hub's ledger, or the tables of a fleet server."""
+
+    def taken_steps(self, prompt_id: str, /) -> frozenset[tuple[int, str]]: ...
+    def wakes(self, prompt_id: str, /) -> list[Later]: ...
+    def heard_since(self, at: str, /) -> list[tuple[str, str]]: ...
+
+
+ANSWERED_S = 30.0  # after a scheduled answer is due, wait this long before notifying people again
+
+
+class Planner:
+    """Decides what is due for a prompt, from what the store knows. It sends and records nothing."""
+
+    def __init__(self, store: EscalationStore, router: PromptRouter, clock: Clock) -> None:
+        self._store = store
+        self._router = router
+        self._clock = clock
+        self._attendance: Attendance | None = None
+
+    def life(self, record: PromptRecord) -> Life:
+        """The steps that were taken, and the pending snoozes and scheduled answers, which suppress notifications until
+        they are due."""
+        steady, wishes = self._clock.now() - self._clock.wall(), self._store.wakes(record.prompt_id)
+        wakes = tuple(steady + parse_iso(one.due_at) + (ANSWERED_S if one.kind == ANSWER else 0.0) for one in wishes)
+        held = [at for at, one in zip(wakes, wishes, strict=True) if not one.ended_at]
+        taken = self._store.taken_steps(record.prompt_id)
+        held_until = max(held, default=float("-inf"))
+        return Life(asked_at(record), record.deadline, taken, wakes=wakes, held_until=held_until)
+
+    def decide(
+        self,
+        record: PromptRecord,
+        session: SessionRecord,
+        life: Life,
+        routes: Sequence[Route],
+        *,
+        last_key_at: float | None,
+        away: bool,
+        inhibited: bool = False,
+    ) -> EscalationPlan:
+        settings = self._router.policy
+        quiet = settings.attention.people.quiet_now(self._clock.wall(), minute_of_day)
+        outlook = Outlook(self._clock.now(), last_key_at, away=away, quiet=quiet)
+        policy = decide_escalation(record.prompt, session, settings)
+        return self._attend().decide(policy, life, routes, outlook, inhibited=inhibited)
+
+    def _attend(self) -> Attendance:
+        """Created when first needed, with the notifications that people received in the last hour."""
+        settings = self._router.policy.attention
+        if self._attendance is None:
+            self._attendance = Attendance(settings)
+            now, wall = self._clock.now(), self._clock.wall()
+            for person, at in self._store.heard_since(iso(wall - HOUR_S)):
+                self._attendance.remember(person, now - max(0.0, wall - parse_iso(at)))
+        elif self._attendance.settings is not settings:
+            self._attendance.use(settings)
+        return self._attendance
+
+
 AWAY_NOTE = "attention.away_until"
 FRESH_S = 1.0  # a host's report about the keyboard is considered current for this time
 ANSWER_S = 0.5  # how long to wait for a new report before continuing without it
-ANSWERED_S = 30.0  # after a scheduled answer is due, wait this long before notifying people again
 FOR_EVER = float("inf")
 
 
@@ -148,7 +210,7 @@ class Presence:
 class Escalation:
     def __init__(self, hub: HubParts) -> None:
         self._hub = hub
-        self._attendance: Attendance | None = None
+        self._planner = Planner(hub.ledger, hub.router, hub.clock)
         self._presence: dict[str, Presence] = {}
         self._held: set[str] = set()
         self._digests = Digests(hub)
@@ -279,34 +341,18 @@ class Escalation:
             self._look_at(record.prompt_id, look_at)
 
     def _decide(self, record: PromptRecord, session: SessionRecord, chat_routes: tuple[Route, ...]) -> EscalationPlan:
-        hub, policy = self._hub, self._hub.router.policy
-        life = self._life(record)
-        known = self._presence.get(session.session_id)
-        outlook = Outlook(
-            hub.clock.now(),
-            known.last_key_at if known and session.attached else None,
-            away=self.away_until is not None,
-            quiet=policy.attention.people.quiet_now(hub.clock.wall(), minute_of_day),
+        life = self._planner.life(record)
+        last_key_at = self.last_key_at(session.session_id) if session.attached else None
+        away, inhibited = self.away_until is not None, self._inhibited(record)
+        plan = self._planner.decide(
+            record, session, life, chat_routes, last_key_at=last_key_at, away=away, inhibited=inhibited
         )
-        escalation_policy = decide_escalation(record.prompt, session, policy)
-        plan = self._attend().decide(escalation_policy, life, chat_routes, outlook, inhibited=self._inhibited(record))
-        held = plan.look_at is not None and outlook.last_key_at is not None and plan.look_at < record.deadline
+        held = plan.look_at is not None and last_key_at is not None and plan.look_at < record.deadline
         if held and any(chat_route.remote and not told_in(chat_route, life, plan) for chat_route in chat_routes):
             self._held.add(record.prompt_id)
         else:
             self._held.discard(record.prompt_id)
         return plan
-
-    def _life(self, record: PromptRecord) -> Life:
-        """The steps that were taken, and the pending snoozes and scheduled answers, which suppress notifications until
-        they are due."""
-        ledger, steady = self._hub.ledger, self._hub.clock.now() - self._hub.clock.wall()
-        wishes = ledger.wakes(record.prompt_id)
-        wakes = tuple(steady + parse_iso(one.due_at) + (ANSWERED_S if one.kind == ANSWER else 0.0) for one in wishes)
-        held = [at for at, one in zip(wakes, wishes, strict=True) if not one.ended_at]
-        taken = ledger.taken_steps(record.prompt_id)
-        held_until = max(held, default=float("-inf"))
-        return Life(asked_at(record), record.deadline, taken, wakes=wakes, held_until=held_until)
 
     def _inhibited(self, record: PromptRecord) -> bool:
         """While a permission prompt is open, a prompt of an idle tool makes no sound."""
@@ -325,18 +371,6 @@ class Escalation:
 
     def _look_at(self, prompt_id: str, at: float) -> None:
         self._hub.scheduler.set(f"escalation policy:{prompt_id}", at, lambda: self.look(prompt_id))
-
-    def _attend(self) -> Attendance:
-        """Created when first needed, with the notifications that people received in the last hour."""
-        settings = self._hub.router.policy.attention
-        if self._attendance is None:
-            self._attendance = Attendance(settings)
-            now, wall = self._hub.clock.now(), self._hub.clock.wall()
-            for person, at in self._hub.ledger.heard_since(iso(wall - HOUR_S)):
-                self._attendance.remember(person, now - max(0.0, wall - parse_iso(at)))
-        elif self._attendance.settings is not settings:
-            self._attendance.use(settings)
-        return self._attendance
 
 
 def asked_at(record: PromptRecord) -> float:

@@ -13,12 +13,12 @@ from copy import copy
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from atlasbridge.core.clock import Clock
+from atlasbridge.core.clock import Clock, iso
 from atlasbridge.core.errors import StoreError
 from atlasbridge.core.escape import escape_controls
 from atlasbridge.core.ids import new_id
 from atlasbridge.core.operations import Caller, HubAs, Kept, Operation, Refused
-from atlasbridge.core.policy.escalation import HOUR_S, Tone
+from atlasbridge.core.policy.escalation import HOUR_S, SNOOZE, Later, Tone
 from atlasbridge.core.prompt.gate import LEAVE, LEAVES, refuse_moment
 from atlasbridge.core.prompt.model import InboundReply, PromptRecord, Receipt, Refusal, Reject
 from atlasbridge.core.routing.router import PromptRouter
@@ -53,8 +53,8 @@ class ChatStore:
         self.shown: dict[Place, dict[str, str]] = {}  # the messages, each with the prompt's state that it shows
         self.over: dict[Place, list[str]] = {}
         self.steps: dict[Key, set[tuple[int, str]]] = {}
-        self.wakes: dict[Key, list[float]] = {}  # when people want to be asked again
-        self.heard: list[tuple[str, float]] = []  # (person, time) of sounds in the last hour before this process
+        self._wakes: dict[Key, list[Later]] = {}  # when people want to be asked again
+        self._heard: list[tuple[str, str]] = []  # (person, time) of sounds in the last hour before this process
         self._inbox: dict[str, dict[str, str]] = {}
         self._notes: dict[str, str] = {}
         self._unwritten: dict[str, str] = {}
@@ -81,12 +81,12 @@ class ChatStore:
         since = database.now() - timedelta(seconds=HOUR_S)
         for row in await database.rows("SELECT heard, taken_at FROM chat_steps WHERE taken_at > %s", since):
             for person in row["heard"]:
-                self.heard.append((person, row["taken_at"].timestamp()))
+                self._heard.append((person, iso(row["taken_at"].timestamp())))
         for row in await database.rows(
             "SELECT w.* FROM chat_wakes w JOIN prompts p ON (p.machine_id, p.prompt_id) = (w.machine_id, w.prompt_id)"
             " WHERE p.is_open ORDER BY w.made_at"
         ):
-            self.wakes.setdefault((row["machine_id"], row["prompt_id"]), []).append(row["due_at"].timestamp())
+            self._keep_wake((row["machine_id"], row["prompt_id"]), row["person"], row["due_at"].timestamp())
         for row in await database.rows("SELECT * FROM chat_inbox WHERE NOT settled ORDER BY number"):
             self._inbox.setdefault(row["channel"], {})[row["update_id"]] = row["payload"]
         self._notes = {row["key"]: row["value"] for row in await database.rows("SELECT key, value FROM chat_notes")}
@@ -141,12 +141,15 @@ class ChatStore:
         query = """INSERT INTO chat_wakes (machine_id, prompt_id, person, due_at, made_at) VALUES (%s, %s, %s, %s, %s)
             ON CONFLICT DO NOTHING"""
         await self._database.rows(query, *key, person, datetime.fromtimestamp(due_at, UTC), self._database.now())
-        self.wakes.setdefault(key, []).append(due_at)
+        self._keep_wake(key, person, due_at)
+
+    def _keep_wake(self, key: Key, person: str, due_at: float) -> None:
+        self._wakes.setdefault(key, []).append(Later("", chat_id(key), SNOOZE, iso(due_at), "", person))
 
     def forget(self, key: Key) -> None:
         """Drop a prompt that has ended and whose messages show this."""
         self.steps.pop(key, None)
-        self.wakes.pop(key, None)
+        self._wakes.pop(key, None)
 
     # incoming updates
 
@@ -285,6 +288,18 @@ class FleetHubApi(ChatStore):
     def deliveries(self, prompt_id: str, channel: str) -> list[str]:
         asked = self._cache.asked(prompt_id)
         return self.message_ids(asked.key, channel) if asked else []
+
+    def taken_steps(self, prompt_id: str) -> frozenset[tuple[int, str]]:
+        asked = self._cache.asked(prompt_id)
+        return frozenset(self.steps.get(asked.key, ())) if asked else frozenset()
+
+    def wakes(self, prompt_id: str) -> list[Later]:
+        asked = self._cache.asked(prompt_id)
+        return self._wakes.get(asked.key, []) if asked else []
+
+    def heard_since(self, at: str) -> list[tuple[str, str]]:
+        """What the tables told of the last hour when this process took over the chats."""
+        return self._heard
 
     def when_durable(self, consequence: Callable[[], object]) -> None:
         """Run the consequence at once, because rows are written before anything is sent."""

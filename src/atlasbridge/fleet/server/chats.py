@@ -11,14 +11,14 @@ from functools import partial
 from typing import Any
 
 from atlasbridge.core.clock import Clock
+from atlasbridge.core.daemon.escalation import Planner
 from atlasbridge.core.daemon.receipts import Receipts
 from atlasbridge.core.errors import AtlasBridgeError, StoreError
-from atlasbridge.core.policy.escalation import Attendance, EscalationPlan, Life, Outlook, Route, listeners
+from atlasbridge.core.policy.escalation import EscalationPlan, Route, listeners
 from atlasbridge.core.ports import Channel
 from atlasbridge.core.prompt.model import OPEN, Receipt
-from atlasbridge.core.routing.policy import PolicySettings, decide_audience, decide_chat_route, decide_escalation
+from atlasbridge.core.routing.policy import PolicySettings, decide_audience, decide_chat_route
 from atlasbridge.core.routing.router import ChannelWorker, ChatPlan, Job, PromptRouter, ReadPlan
-from atlasbridge.core.scheduler.times import minute_of_day
 from atlasbridge.core.session.model import SessionRecord
 from atlasbridge.core.values import replace
 from atlasbridge.fleet.server import reports
@@ -251,17 +251,14 @@ class ChatEscalation:
         self._router = router
         self._clock = clock
         self._receipts = Receipts(server)
-        self._attendance = Attendance(router.policy.attention)
+        self._planner = Planner(server, router, clock)
         self.channels: dict[str, bool] = {}  # active channels: whether each person has a chat of their own
         self._look_at: dict[str, float] = {}
         self._on_its_way: set[tuple[Key, str, str]] = set()  # (prompt, channel, state)
         self._promised: set[Key] = set()
-        for person, at in server.heard:
-            self._attendance.remember(person, clock.now() - max(0.0, clock.wall() - at))
 
     def start_over(self) -> None:
         """Check all prompts again, after channels, escalation policy or people have changed."""
-        self._attendance.use(self._router.policy.attention)
         self._look_at.clear()
 
     def changed(self, chat_ids: Iterable[str]) -> None:
@@ -296,20 +293,15 @@ class ChatEscalation:
         return bool(routes) and asked.key not in self._promised
 
     def _decide(self, asked: FleetPrompt, session: SessionRecord, routes: tuple[Route, ...]) -> EscalationPlan:
-        now, wall = self._clock.now(), self._clock.wall()
-        steady = now - wall
-        wakes = tuple(steady + due_at for due_at in self._server.wakes.get(asked.key, ()))
-        done = frozenset(self._server.steps.get(asked.key, ()))
-        held = max((at for at in wakes if at > now), default=float("-inf"))
-        life = Life(steady + asked.raised_at, asked.record.deadline, done, wakes=wakes, held_until=held)
-        outlook = Outlook(
-            now,
-            None if asked.last_key_at is None else steady + asked.last_key_at,
+        key_at = asked.last_key_at
+        return self._planner.decide(
+            asked.record,
+            session,
+            self._planner.life(asked.record),
+            routes,
+            last_key_at=None if key_at is None else self._clock.now() - self._clock.wall() + key_at,
             away=any(self._server.away(name) for route in routes for name in route.people),
-            quiet=self._cache.directory.book.quiet_now(wall, minute_of_day),
         )
-        policy = decide_escalation(asked.record.prompt, session, self._router.policy)
-        return self._attendance.decide(policy, life, routes, outlook)
 
     # endings
 
