@@ -534,3 +534,38 @@ def _pressed(hub: ThreadedHub, key: str, count: int, browser: webdriver.Chrome) 
 
 def _is_at(view: str, browser: webdriver.Chrome) -> bool:
     return bool(browser.execute_script("return location.hash") == f"#{view}")
+
+
+_MOVED = """
+const done = arguments[0];
+let moved = 0;
+new PerformanceObserver((list) => { for (const shift of list.getEntries()) moved += shift.value; })
+  .observe({ type: "layout-shift", buffered: true });
+setTimeout(() => done(moved), 300);
+"""
+
+
+@pytest.mark.parametrize("view", ["prompts", "sessions"])
+@pytest.mark.parametrize("width", [390, 768, 1350])
+def test_nothing_on_the_page_moves_while_it_loads(
+    hub: ThreadedHub, browser: webdriver.Chrome, width: int, view: str
+) -> None:
+    for _ in range(30):
+        hub.ask(sample.MENU)
+    phone(browser, width, 900)
+    browser.get(f"{hub.url}/#{view}")
+    browser.refresh()
+    wait_text(browser, "#badge", "30")
+    _at_rest(browser)
+    assert browser.execute_async_script(_MOVED) < 0.01
+
+
+def test_a_page_that_was_left_many_times_is_live_again(hub: ThreadedHub, browser: webdriver.Chrome) -> None:
+    """The browser keeps pages for its "back" button: their streams would use up its connections to the hub."""
+    for _ in range(8):
+        browser.get("about:blank")
+        browser.get(hub.url)
+        wait_text(browser, "#link", "live")
+    browser.back()
+    browser.back()
+    wait_text(browser, "#link", "live")

@@ -147,7 +147,11 @@ export function follow(path, onEvent, onState = () => {}, patient = () => false)
   }
 
   const hurry = () => { if (document.visibilityState === "visible") { tries = 0; wake(); } };
+  // A page that was left is kept by the browser for "back", with its connections; there are six in all for one hub.
+  const hangUp = () => control.abort();
   window.addEventListener("online", hurry);
+  window.addEventListener("pageshow", hurry);
+  window.addEventListener("pagehide", hangUp);
   document.addEventListener("visibilitychange", hurry);
   run();
   return () => {
@@ -155,6 +159,8 @@ export function follow(path, onEvent, onState = () => {}, patient = () => false)
     control.abort();
     wake();
     window.removeEventListener("online", hurry);
+    window.removeEventListener("pageshow", hurry);
+    window.removeEventListener("pagehide", hangUp);
     document.removeEventListener("visibilitychange", hurry);
   };
 }

@@ -13,6 +13,7 @@ const OTHERS = [...views, "session"].filter((name) => name !== "prompts"); // by
 const PARENTS = { session: "sessions", prompt: "prompts", list: "prompts" };
 const OUT = () => t("This browser is not logged in: its login was ended, or another program answers at this address.");
 const STRANGER = () => t("Another program, not your hub, answers at this address. Nothing was sent to it. On the computer, run: atlasbridge hub status");
+const SILENT_MS = 4000; // after this time without a word the page says that it is not connected
 const main = document.getElementById("main");
 const link = document.getElementById("link");
 const tabs = document.getElementById("tabs");
@@ -42,7 +43,6 @@ function route() {
   if (same) same(id, known);
   else {
     leave();
-    document.body.classList.remove("broad");
     leave = shown(main, page, id, known);
   }
   for (const tab of tabs.children) {
@@ -77,6 +77,7 @@ function enter(begin = true) {
   entered = true;
   tabs.hidden = false;
   if (begin) stop = follow("/events", take, state);
+  setTimeout(() => { if (entered && link.dataset.state === "off") state("lost"); }, SILENT_MS);
   route();
 }
 

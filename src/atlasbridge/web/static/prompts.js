@@ -46,7 +46,6 @@ export function promptsView(main, page, given, name) {
     const shown = card && isPending(card) ? card.prompt : onlyList ? null : current();
     frame.classList.toggle("many", many);
     frame.classList.toggle("open", many && !onlyList);
-    document.body.classList.toggle("broad", many);
     inbox.node.hidden = !many;
     if (many) inbox.point(shown?.prompt_id || "");
     drawReceipt();
@@ -67,6 +66,7 @@ export function promptsView(main, page, given, name) {
   }
 
   function nothing() {
+    if (link.state === "off") return null; // the first word is awaited: what would stand here now would move when it comes
     if (link.state === "live" && waiting.size) return empty(t("Nothing new is asked."), t("The questions below are still open although their time is over."));
     if (link.state === "live") return empty(t("Nothing is waiting for you."), t("When a program stops and asks, it appears here at once."));
     return empty(t("Not connected."), t("What is waiting for you is not known until the hub can be reached again."));

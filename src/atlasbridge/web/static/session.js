@@ -170,7 +170,6 @@ export function sessionView(main, page, id) {
         may("admin") ? el("form", { on: { submit: saveName } }, el("label", { for: "rename" }, t("Name")), el("div", { cls: "row" }, el("div", { cls: "grow" }, rename), el("button", { type: "submit" }, t("Rename")))) : null,
         el("div", { cls: "row" }, el("button", { type: "button", on: { click: explain } }, t("Why am I not asked?")), el("a", { href: `#history/${id}` }, t("What it asked before")),
           may("admin") ? el("span", { cls: "row push" }, el("button", { type: "button", cls: "refuse", on: { click: end(false) } }, t("End it")), el("button", { type: "button", cls: "quiet", on: { click: end(true) } }, t("Kill it"))) : null))) : null));
-  document.body.classList.add("broad");
   head();
   window.addEventListener("resize", refit);
   document.addEventListener("fullscreenchange", refit);

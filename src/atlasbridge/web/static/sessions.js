@@ -48,6 +48,7 @@ export function sessionsView(main) {
 
   function draw() {
     drawing = false;
+    if (link.state === "off") return; // the first word is awaited
     if (running !== sessions.size) { running = sessions.size; drawEnded(); }
     const words = filter.value.trim().toLowerCase();
     const fits = (session) => !words || [session.label, session.tool, session.cwd, session.session_id].join(" ").toLowerCase().includes(words);
