@@ -12,6 +12,7 @@ from tests.channels.mini_hub import MiniHub
 from tests.integration.test_hub_rules import asking
 from tests.support.fake_matrix import BOT, ROOM, TOKEN, FakeMatrix
 
+from atlasbridge.channels.delivery import parse_places
 from atlasbridge.channels.matrix import MatrixChannel, parse_target, reactions, strip_quote
 from atlasbridge.core.clock import SystemClock
 from atlasbridge.core.errors import ChannelError
@@ -34,6 +35,11 @@ def opened(home: FakeMatrix, hub_api: MiniHub, **changes: Any) -> MatrixChannel:
     return MatrixChannel({**settings, "backoff_first_s": 0.02, "poll_timeout_s": 1, **changes}, hub_api, SystemClock())
 
 
+def event_of(message_id: str) -> str:
+    """The event that shows a prompt, from the id that the hub keeps."""
+    return parse_places(message_id)[0][1]
+
+
 async def listening(home: FakeMatrix) -> None:
     await home.until(lambda: [one for one in home.calls_of("sync") if one.params["since"]], "the second sync")
 
@@ -42,14 +48,16 @@ async def test_a_reaction_answers_and_the_message_says_what_became_of_it(home: F
     record = hub_api.add_prompt(hub_api.add_session(), prompts.YES_NO)
     channel = opened(home, hub_api)
     async with serving(hub_api, channel):
-        message_id = await hub_api.ask(channel, record)
+        message_id = event_of(await hub_api.ask(channel, record))
         await listening(home)
         home.react(ADA, message_id, "✅")
         await home.until(lambda: record.prompt_id in hub_api.answers, "the answer")
         assert hub_api.answers[record.prompt_id].identity == f"matrix:{ADA}"
         moved = hub_api.move(record, PromptState.RESOLVED, f"matrix:{ADA}")
         await channel.update_prompt(
-            message_id, moved, Receipt("taken", "Taken.", f"matrix:{ADA}", "Yes", audit_head="7:ab12cd34")
+            hub_api.deliveries(record.prompt_id, "matrix")[0],
+            moved,
+            Receipt("taken", "Taken.", f"matrix:{ADA}", "Yes", audit_head="7:ab12cd34"),
         )
         await home.until(lambda: said(home, "audit 7:ab12cd34"), "the edit")
         assert "✅ Yes" in home.events[-1]["content"]["m.new_content"]["body"]
@@ -60,7 +68,7 @@ async def test_an_answer_that_is_not_asked_again_takes_a_second_reaction(home: F
     record = hub_api.add_prompt(hub_api.add_session(), prompts.MENU)
     channel = opened(home, hub_api)
     async with serving(hub_api, channel):
-        message_id = await hub_api.ask(channel, record)
+        message_id = event_of(await hub_api.ask(channel, record))
         await listening(home)
         home.react(ADA, message_id, "2\ufe0f\u20e3")
         await home.until(lambda: said(home, "♾ Yes, always: 2. Yes, and don't ask again for rm"), "the second question")
@@ -78,10 +86,10 @@ async def test_a_reply_answers_in_words_and_a_loose_text_is_not_guessed(home: Fa
     record = hub_api.add_prompt(hub_api.add_session(), prompts.TEXT)
     channel = opened(home, hub_api)
     async with serving(hub_api, channel):
-        message_id = await hub_api.ask(channel, record)
+        message_id = event_of(await hub_api.ask(channel, record))
         await listening(home)
         home.say(ADA, "m.room.message", {"msgtype": "m.text", "body": "main"})
-        await home.until(lambda: said(home, "Reply to the question"), "which one")
+        await home.until(lambda: said(home, "Which one do you mean?"), "which one")
         assert hub_api.replies == []
         home.reply(ADA, message_id, "> <@atlas:fake> quoted\n> more\n\nmain")
         await home.until(lambda: hub_api.replies, "the words")
@@ -92,7 +100,7 @@ async def test_strangers_and_our_own_reactions_answer_nothing(home: FakeMatrix, 
     record = hub_api.add_prompt(hub_api.add_session(), prompts.YES_NO)
     channel = opened(home, hub_api)
     async with serving(hub_api, channel):
-        message_id = await hub_api.ask(channel, record)
+        message_id = event_of(await hub_api.ask(channel, record))
         await listening(home)
         home.react(EVE, message_id, "✅")
         home.reply(EVE, message_id, "y")
@@ -119,13 +127,15 @@ async def test_a_short_flood_limit_is_waited_for_and_a_fault_is_named(home: Fake
     record = hub_api.add_prompt(session, prompts.YES_NO)
     home.fail("send", "status", status=429, retry_after=20)
     assert await channel.send_prompt(record, session)
+    await home.until(lambda: len(home.events) == 3, "the question and its two reactions")
     home.fail("send", "status", status=429, retry_after=60_000)
-    with pytest.raises(ChannelError, match="429 M_LIMIT_EXCEEDED"):
-        await channel.notify("x")
+    again = hub_api.add_prompt(session, prompts.YES_NO)
+    with pytest.raises(ChannelError, match=r"no message to .* for 60 s"):
+        await channel.send_prompt(again, session)
     await channel.close()
     other = opened(home, hub_api, access_token="syt_other")
     with pytest.raises(ChannelError, match="401") as caught:
-        await other.notify("x")
+        await other.send_prompt(again, session)
     await other.close()
     assert "syt_other" not in str(caught.value)
 
@@ -133,7 +143,7 @@ async def test_a_short_flood_limit_is_waited_for_and_a_fault_is_named(home: Fake
 async def test_what_was_said_over_a_restart_is_heard_once(home: FakeMatrix, hub_api: MiniHub) -> None:
     record = hub_api.add_prompt(hub_api.add_session(), prompts.YES_NO)
     async with serving(hub_api, first := opened(home, hub_api)):
-        message_id = await hub_api.ask(first, record)
+        message_id = event_of(await hub_api.ask(first, record))
         await listening(home)
     home.react(ADA, message_id, "❌")
     async with serving(hub_api, opened(home, hub_api)):
@@ -179,7 +189,7 @@ async def test_a_real_synapse_carries_question_reaction_reply_and_edit(hub_api: 
         fake = FakeMatrix()  # only for its way to wait
         async with serving(hub_api, channel):
             await fake.until(lambda: hub_api.recall("matrix.since"), "the first sync")
-            asked, text = await hub_api.ask(channel, first), await hub_api.ask(channel, second)
+            asked, text = [event_of(await hub_api.ask(channel, one)) for one in (first, second)]
             answer = {"m.relates_to": {"rel_type": "m.annotation", "event_id": asked, "key": "✅"}}
             eve.send(room, "m.reaction", answer, "e1")
             ada.send(room, "m.reaction", answer, "a1")
@@ -192,7 +202,8 @@ async def test_a_real_synapse_carries_question_reaction_reply_and_edit(hub_api: 
             await fake.until(lambda: second.prompt_id in hub_api.answers, "the reply")
             assert [reply.value for reply in hub_api.replies] == ["y", "main"]
             moved = hub_api.move(first, PromptState.RESOLVED, f"matrix:{ada.user}")
-            await channel.update_prompt(asked, moved, Receipt("taken", "Taken.", f"matrix:{ada.user}", "Yes"))
+            shown = hub_api.deliveries(first.prompt_id, "matrix")[0]
+            await channel.update_prompt(shown, moved, Receipt("taken", "Taken.", f"matrix:{ada.user}", "Yes"))
             await fake.until(lambda: [e for e in ada.reads(room) if "m.new_content" in e["content"]], "the edit")
         for account in (bot, ada, eve):
             account.close()
@@ -231,7 +242,7 @@ async def test_a_clock_brings_the_offer_and_a_keycap_under_it_grants_and_revokes
     record = hub_api.add_prompt(hub_api.add_session(), asking("ls"))
     channel = opened(home, hub_api)
     async with serving(hub_api, channel):
-        message_id = await hub_api.ask(channel, record)
+        message_id = event_of(await hub_api.ask(channel, record))
         await listening(home)
         await home.until(
             lambda: any("⏱" in str(one["content"].get("m.relates_to")) for one in home.events), "the clock"
@@ -289,3 +300,52 @@ def test_a_picture_s_name_a_mere_quote_and_an_edit_are_no_answer(content: dict[s
     relates = {"m.in_reply_to": {"event_id": "$e0"}, **content.get("m.relates_to", {})}
     event = {"type": "m.room.message", "sender": ADA, "content": {**content, "m.relates_to": relates}}
     assert parse_target(event)[0] == ""
+
+
+async def test_commands_and_loose_words_work_as_in_every_chat(home: FakeMatrix, hub_api: MiniHub) -> None:
+    session = hub_api.add_session(label="shop")
+    record = hub_api.add_prompt(session, prompts.YES_NO)
+    channel = opened(home, hub_api)
+    async with serving(hub_api, channel):
+        await hub_api.ask(channel, record)
+        await listening(home)
+        write(home, "!status")
+        await home.until(lambda: [e for e in told(home) if "shop" in e and "React" not in e], "the status")
+        write(home, "y")
+        await home.until(lambda: said(home, "Which one do you mean?"), "which one")
+        assert hub_api.replies == []
+        (which,) = [one for one in home.events if "Which one" in str(one["content"].get("body"))]
+        home.react(ADA, which["event_id"], "1\ufe0f\u20e3")
+        await home.until(lambda: record.prompt_id in hub_api.answers, "the answer")
+        assert (hub_api.replies[0].value, hub_api.replies[0].place) == ("y", f"matrix:{ADA} in Matrix")
+
+
+async def test_a_long_answer_is_a_file_and_a_picture_is_refused(home: FakeMatrix, hub_api: MiniHub) -> None:
+    session = hub_api.add_session(label="shop")
+    hub_api.screens[session.session_id] = {"text": "x" * 90_000, "lines": ["x" * 90_000]}
+    channel = opened(home, hub_api)
+    async with serving(hub_api, channel):
+        await listening(home)
+        home.say(ADA, "m.room.message", {"msgtype": "m.image", "body": "y", "url": "mxc://fake/9"})
+        await home.until(lambda: said(home, "Only text and reactions are taken here."), "the refusal")
+        write(home, "!screen shop")
+        await home.until(lambda: home.files, "the file")
+        await home.until(lambda: said(home, "mxc://fake/0"), "its message")
+        (sent,) = [one["content"] for one in home.events if "mxc://fake/0" in str(one["content"])]
+        assert sent["msgtype"] in ("m.file", "m.image") and sent["filename"]
+
+
+async def test_reactions_are_offered_after_a_flood_limit_too(home: FakeMatrix, hub_api: MiniHub) -> None:
+    channel, record = opened(home, hub_api), hub_api.add_prompt(hub_api.add_session(), prompts.YES_NO)
+    async with serving(hub_api, channel):
+        await hub_api.ask(channel, record)
+        home.fail("send", "status", status=429, retry_after=20)
+        await home.until(lambda: len([e for e in home.events if e["type"] == "m.reaction"]) == 2, "both reactions")
+
+
+def write(home: FakeMatrix, body: str) -> str:
+    return home.say(ADA, "m.room.message", {"msgtype": "m.text", "body": body})
+
+
+def told(home: FakeMatrix) -> list[str]:
+    return [str(one["content"].get("body")) for one in home.events if one["sender"] == BOT]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.support.sample_prompt import IDLE, MENU, YES_NO
 
+from atlasbridge.channels import matrix
 from atlasbridge.channels.commands import render_status
 from atlasbridge.channels.excerpt import (
     EFFECT_WORDS,
@@ -14,7 +15,6 @@ from atlasbridge.channels.excerpt import (
     title_whole,
     warn_incomplete,
 )
-from atlasbridge.channels.matrix import render_prompt as render_matrix
 from atlasbridge.channels.slack import blocks
 from atlasbridge.channels.templates import numbered, render_deadline, render_notice
 from atlasbridge.core.clock import iso
@@ -97,7 +97,7 @@ def test_every_effect_has_words_and_a_chat_says_them_once() -> None:
     assert render_effects(prompt) == "⚠ deletes files · sends data to get.example.com"
     assert render_effects(MENU) == ""
     asked = record(prompt, session("shop"))
-    assert render_matrix(asked, session("shop"), "box").count("deletes files") == 1
+    assert str(matrix.render(matrix.question(asked, session("shop"), "box"))).count("deletes files") == 1
     assert str(blocks.render(blocks.question(asked, session("shop"), "box"))).count("deletes files") == 1
 
 

@@ -46,7 +46,7 @@ async def test_a_reaction_in_matrix_answers(database: str, root: Path, tmp_path:
             prompt_id = sitter.ask()
             await home.until(lambda: any("deploy@box" in str(one["content"]) for one in home.events), "the question")
             (shown,) = await _delivered(fleet_server, "matrix")
-            home.react(ADA, shown["message_id"], "✅")
+            home.react(ADA, shown["message_id"].partition("/")[2], "✅")
             await until(lambda: sitter.typed)
             assert sitter.orders == [prompt_id]
             await home.until(lambda: "✅ Yes · ada" in str(home.events[-1]["content"]), "the edit")

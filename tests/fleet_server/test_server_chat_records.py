@@ -79,7 +79,7 @@ def test_no_nonsense_of_a_machine_stops_a_channel(body: dict[str, Any], constrai
         of = session({"tool": tool, "label": tool, "cwd": tool, "command": tool, "started_at": tool})
         messages.render(messages.question(asked.record, of, "server"))
         blocks.render(blocks.question(asked.record, of, "server"))
-        matrix_looks.render_prompt(asked.record, of, "server")
+        matrix_looks.render(matrix_looks.question(asked.record, of, "server"))
         render_ntfy(asked.record, of, "server", True, True)
         for state in ("resolved", "withdrawn", "gone", "expired", "what?"):
             receipt_of(read(body, state=state), RECEIPTS)

@@ -18,6 +18,7 @@ class FakeMatrix(FakeServer):
         super().__init__()
         self.events: list[dict[str, Any]] = []
         self.encrypted = False
+        self.files: dict[str, bytes] = {}
         self._transactions: dict[str, str] = {}
 
     def routes(self) -> list[web.RouteDef]:
@@ -27,6 +28,7 @@ class FakeMatrix(FakeServer):
             web.get(f"{P}/sync", self._sync),
             web.put(send, self._send),
             web.post(f"{P}/createRoom", self._create),
+            web.post("/_matrix/media/v3/upload", self._upload),
             web.get(f"{P}/rooms/{{room}}/state/m.room.encryption/", self._encryption),
         ]
 
@@ -95,6 +97,12 @@ class FakeMatrix(FakeServer):
         if info["txn"] not in self._transactions:
             self._transactions[info["txn"]] = self.say(BOT, info["kind"], content)
         return web.json_response({"event_id": self._transactions[info["txn"]]})
+
+    async def _upload(self, request: web.Request) -> web.Response:
+        if denied := self._denied(request, "upload"):
+            return denied
+        self.files[f"mxc://fake/{len(self.files)}"] = await request.read()
+        return web.json_response({"content_uri": list(self.files)[-1]})
 
     async def _sync(self, request: web.Request) -> web.Response:
         if denied := self._denied(request, "sync"):

@@ -62,7 +62,7 @@ def shown_by_each(record: PromptRecord) -> Iterator[tuple[str, str]]:
     yield "telegram", messages.render(messages.question(record, SESSION, "host"))["text"]
     yield "slack", "\n".join(_texts(blocks.render(blocks.question(record, SESSION, "host"))))
     yield "ntfy", ntfy_looks.render_prompt(record, SESSION, "host", shows_text=True, loud=True)["message"]
-    yield "matrix", matrix_looks.render_prompt(record, SESSION, "host")
+    yield "matrix", matrix_looks.render(matrix_looks.question(record, SESSION, "host"))["body"]
     yield "push", as_shown(push.render_ask(record, SESSION, 0.0).body)["body"]
     page = json.loads(json.dumps(view.render_prompt(record, SESSION)))
     yield "page", "\n".join((page["asked"], page["warning"]))

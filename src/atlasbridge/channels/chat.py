@@ -1,4 +1,4 @@
-"""The part that Telegram, Slack and Discord share: send prompts to every operator, show receipts, receive replies.
+"""What all chats share: send prompts to every operator, show receipts, receive replies, do what people ask.
 
 Each chat channel adds its transport, its rendering and its parsing. The gate decides about replies.
 """
@@ -722,9 +722,12 @@ class ChatChannel(BaseChannel):
         elif callback.verb == Verb.ALWAYS and lasting:
             self._toast(origin, t(templates.SURE))
             sure = replace(card, kind=t(templates.SURE), rows=cards.to_make_sure(record, lasting[0]))
-            self._outbox.edit(origin.place, self._paint(sure))
+            self._make_sure(origin, record, sure)
         else:
             self._tell(origin, t(NOT_OURS))
+
+    def _make_sure(self, origin: Asked, record: PromptRecord, sure: Card) -> None:
+        self._outbox.edit(origin.place, self._paint(sure))
 
     def _turn_page(self, origin: Asked, record: PromptRecord, page: int) -> None:
         self._outbox.edit(origin.place, self._paint(self._question(record, self._session(record))))
@@ -816,6 +819,15 @@ class ChatChannel(BaseChannel):
             return offer(self.hub_api, self._shown, origin.room)
         chosen = self._commands.chosen(origin.room)
         return find_target(self.hub_api, self._shown, origin.room, origin.at, chosen, origin.seen_before)
+
+    def _on_words(self, origin: Asked, text: str, place: Place) -> bool:
+        """A text, as a reply to the message at `place` if that has an id."""
+        wanted = self._shown.words_wanted_at(place)
+        replied = wanted or self._shown.prompt_at(place)
+        if command := self._read_command(text, replied):
+            self._command(origin, command)
+            return False
+        return self._on_text(origin, self._target(origin, replied, bool(place[1])), text, bool(wanted))
 
     def _on_text(self, origin: Asked, target: PromptRecord | Doubt, text: str, as_words: bool = False) -> bool:
         if isinstance(target, Doubt):

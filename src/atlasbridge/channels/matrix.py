@@ -1,395 +1,251 @@
-"""The Matrix channel: messages to one room, reactions and replies from it. The gate decides about replies."""
+"""The Matrix channel: one room without encryption. Reactions are the buttons. The gate decides about replies."""
 
 from __future__ import annotations
 
 import asyncio
 import json
-import logging
-import platform
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
-from typing import Any, ClassVar
-from urllib.parse import quote
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any
+from urllib.parse import quote, unquote
 
 import httpx
 
-from atlasbridge.channels import grant_card
-from atlasbridge.channels.base import BaseChannel, TaskSet
-from atlasbridge.channels.excerpt import (
-    LAST_OUTPUT,
-    asked_text,
-    count_missing,
-    is_ambiguous,
-    lines_above,
-    quotes_of,
-    render_effects,
-)
-from atlasbridge.channels.grant_card import GrantWords
+from atlasbridge.channels import card as cards
+from atlasbridge.channels import templates
+from atlasbridge.channels.base import TaskSet
+from atlasbridge.channels.callback import Verb
+from atlasbridge.channels.card import Card, Press, button_of
+from atlasbridge.channels.chat import Asked, ChatChannel
+from atlasbridge.channels.excerpt import fit_quotes, is_ambiguous, lines_above, quotes_of
 from atlasbridge.channels.introductions import Person
-from atlasbridge.channels.language import common_reader, hub_says, reading, say_digest, t
-from atlasbridge.channels.listening import SeenUpdates, Strangers
-from atlasbridge.channels.outbox import Backoff
-from atlasbridge.channels.receipts import STILL_OPEN, People
+from atlasbridge.channels.language import Reader, common_reader, known_language, language_key, reading, t
+from atlasbridge.channels.outbox import Connection, Params, Place, Posted, Refused, Unreachable
 from atlasbridge.channels.settings import MatrixSettings
-from atlasbridge.channels.templates import (
-    SURE,
-    Button,
-    Role,
-    render_buttons,
-    render_deadline,
-    render_header,
-    render_notice,
-    render_title,
-    session_name,
-    sure_label,
-)
+from atlasbridge.channels.templates import Button, Role, render_buttons
 from atlasbridge.core.clock import Clock
 from atlasbridge.core.errors import ChannelError
 from atlasbridge.core.escape import escape_controls
-from atlasbridge.core.ids import new_id, short_id
-from atlasbridge.core.operations import Caller
+from atlasbridge.core.ids import new_id
 from atlasbridge.core.ports import HubApi
-from atlasbridge.core.prompt.answer import first_line
-from atlasbridge.core.prompt.model import InboundReply, Prompt, PromptRecord, Receipt, Reject
+from atlasbridge.core.prompt.model import Prompt, PromptRecord
 from atlasbridge.core.session.model import SessionRecord
-
-log = logging.getLogger(__name__)
-
-# Grants in a room: a reaction to the question requests an offer, and keycap reactions to the offer decide. The hub
-# stores which offer belongs to which prompt, so a restart loses none.
-
-
-class RoomGrants:
-    def __init__(self, hub_api: HubApi, api: MatrixApi, edit: Callable[[str, str], None]) -> None:
-        self._hub_api, self._api, self._edit = hub_api, api, edit
-
-    def knows(self, meant: str, record: PromptRecord | None, key: str) -> bool:
-        """Whether this reaction is about a grant: the clock on a question, or any reaction to an offer."""
-        if record is not None:
-            return is_while(key) and offers_grant(record.prompt)
-        return bool(meant and self._hub_api.recall(_note(meant)))
-
-    async def take(self, meant: str, record: PromptRecord | None, key: str, caller: Caller) -> None:
-        if record is not None:
-            await self._show(meant, record, await grant_card.press(self._hub_api, record, "", caller))
-            return
-        kept = json.loads(self._hub_api.recall(_note(meant)))
-        value, offered = grant_choice(kept["values"], key), self._hub_api.prompt(kept["prompt_id"])
-        if value is not None and offered is not None:
-            await self._show(meant, offered, await grant_card.press(self._hub_api, offered, value, caller))
-
-    async def _show(self, beside: str, record: PromptRecord, words: GrantWords | str) -> None:
-        if isinstance(words, str):
-            await self._say(reply_message(beside, words, loud=False))
-            return
-        event_id = beside
-        if words.beside:
-            event_id = await self._say(reply_message(beside, render_grant(words), loud=False))
-        else:
-            self._edit(beside, render_grant(words))
-        values = [value for _, value in words.buttons]
-        self._hub_api.remember(_note(event_id), json.dumps({"prompt_id": record.prompt_id, "values": values}))
-        for key in KEYCAPS[: len(values)] if words.beside else ():
-            await self._api.send("m.reaction", reaction(event_id, key), f"grant.{new_id()}")
-
-    async def _say(self, content: dict[str, object]) -> str:
-        return await self._api.send("m.room.message", content, f"grant.{new_id()}")
-
-
-def _sure(event_id: str) -> str:
-    return f"matrix.sure.{event_id}"
-
-
-def _note(event_id: str) -> str:
-    return f"matrix.grant.{event_id}"
-
+from atlasbridge.core.values import replace
 
 SINCE = "matrix.since"
-EDIT_LIFE_S = 3600.0
 ENCRYPTED = "This room is encrypted, and I cannot read it. Use a room without encryption."
-WHICH = "Reply to the question's own message, or react to it."
+EDITED = "An edit changes nothing that was already taken. Write a new message instead."
+ONLY_TEXT = "Only text and reactions are taken here."
+FILES = ("m.image", "m.file", "m.audio", "m.video")
+HEARD = ("m.reaction", "m.room.message", "m.room.encrypted")
 
 
-class MatrixChannel(BaseChannel):
-    name: ClassVar[str] = "matrix"
-    remote: ClassVar[bool] = True
+class MatrixChannel(ChatChannel):
+    name = "matrix"
+    personal = False
+    title = "Matrix"
+    sign = "!"
+    muted = "prompts come without a sound, reminders and notices not at all."
+    piece = 16_000
 
     def __init__(self, settings: Mapping[str, Any], hub_api: HubApi, clock: Clock) -> None:
         super().__init__(settings, hub_api, clock)
         own = self._own = MatrixSettings.model_validate(dict(settings))
-        self._api = MatrixApi(own.homeserver, own.access_token.get_secret_value(), own.room, own.request_timeout_s)
-        self._host = own.host_name or platform.node() or "this machine"
-        self._tasks = TaskSet("matrix")
-        self._seen = SeenUpdates(hub_api, self.name)
-        self._strangers = Strangers(hub_api, self.name)
-        self._people = People(hub_api, self.name)
-        self._replies: asyncio.Queue[InboundReply] = asyncio.Queue()
-        self._me, self._state, self._detail = "", "starting", ""
-        self._encrypted: bool | None = None  # None: not checked yet
-        self._digests: dict[str, str] = {}
-        self._edits: dict[str, str] = {}
-        self._grants = RoomGrants(hub_api, self._api, self._edit)
+        self._chat = as_place(own.room)
+        api = MatrixApi(own.homeserver, own.access_token.get_secret_value(), own.room, own.request_timeout_s)
+        api.noted = self._note_keys
+        self._api = api
+        self._furnish(own, api, lambda room: own.messages_per_s)
+        self._connection = Sync(api, hub_api, self.take, own, self.state_changed)
 
-    async def start(self) -> None:
-        self._tasks.hold(self._listen())
+    # required by the base class
 
-    async def send_prompt(self, event: PromptRecord, session: SessionRecord) -> str:
-        await self._refuse_encrypted()
-        loud = self.hub_api.tone(event.prompt_id, self.name).loud
-        with self._reading():
-            content = text_message(render_prompt(event, session, self._host), loud)
-        event_id = await self._api.send("m.room.message", content, f"ask.{event.prompt_id}")
-        self._tasks.hold(self._offer(event, event_id))
-        return event_id
-
-    def _reading(self) -> AbstractContextManager[None]:
-        """For the people who read the room."""
-        identities = [f"matrix:{one}" for one in self._own.allowed_users]
-        return reading(common_reader(self.hub_api, identities, self._own.language))
-
-    async def _refuse_encrypted(self) -> None:
+    async def _chats(self) -> list[str]:
         """Raise ChannelError for an encrypted room, because replies there cannot be read."""
-        if self._encrypted is None:
-            self._encrypted = await self._api.is_encrypted()
-        if self._encrypted:
-            self._state, self._detail = "fault", IS_ENCRYPTED
+        if await self._api.is_encrypted():
             raise ChannelError(IS_ENCRYPTED, "use a room without encryption: atlasbridge setup --channel matrix")
+        return [self._chat]
 
-    async def _offer(self, event: PromptRecord, event_id: str) -> None:
-        """Add our own reactions, so that a person only has to tap one."""
-        for number, key in enumerate(reactions(event.prompt)):
-            await self._api.send("m.reaction", reaction(event_id, key), f"offer.{event.prompt_id}.{number}")
-        if offers_grant(event.prompt):
-            await self._api.send("m.reaction", reaction(event_id, WHILE), f"offer.{event.prompt_id}.while")
+    def _paint(self, card: Card) -> Params:
+        return render(card)
 
-    async def receive_reply(self) -> InboundReply:
-        return await self._replies.get()
+    def _paint_file(self, title: str, name: str, content: bytes, picture: bool) -> Params:
+        kind = "m.image" if picture else "m.file"
+        return {"msgtype": kind, "body": escape_controls(title), "document": (name, content)}
 
-    async def answer_reply(self, reply: InboundReply, outcome: Receipt | Reject) -> None:
-        """An accepted reply shows in the prompt's message. A refused reply gets an answer with the reason."""
-        if not isinstance(reply.token, str):
-            return
-        await self._seen.settle(reply.token)
-        if isinstance(outcome, Reject):
-            with self._reading():
-                sentence = hub_says(self._people.rename(outcome.sentence, reply.identity))
-            await self._say(reply_message(reply.token, sentence, loud=True), f"refused.{reply.token}")
+    def _paint_prompt(self, event: PromptRecord, session: SessionRecord, chat: str, short: bool) -> Params:
+        """Another attempt, also by another process, makes no second message."""
+        return super()._paint_prompt(event, session, chat, short) | {"txn": f"ask.{event.prompt_id}"}
 
-    async def update_prompt(self, message_id: str, event: PromptRecord, receipt: Receipt) -> None:
-        session = self.hub_api.session(event.session_id)
-        if session is not None:
-            with self._reading():
-                await self._update(message_id, event, session, receipt)
+    def _question(self, event: PromptRecord, session: SessionRecord) -> Card:
+        return question(event, session, self._host)
 
-    async def _update(self, message_id: str, event: PromptRecord, session: SessionRecord, receipt: Receipt) -> None:
-        if receipt.stage in STILL_OPEN[1:]:
-            told = f"⏰ {session_name(session)}: {hub_says(self._people.rename(receipt.sentence, receipt.by))}"
-            await self._say(reply_message(message_id, told, loud=False), f"{receipt.stage}.{new_id()}")
-            return
-        if receipt.stage == "reminder":
-            loud = self.hub_api.tone(event.prompt_id, self.name).loud
-            asked = f"“{first_line(event.prompt)}” · {session_name(session)}"
-            told = f"🗳 {hub_says(receipt.sentence)} · {asked}" if receipt.by else f"🔔 {t('Still waiting')}: {asked}"
-            await self._say(reply_message(message_id, told, loud), f"remind.{new_id()}")
-            return
-        outcome = self._people.outcome(event, receipt, self.clock.wall())
-        about = render_header(event.prompt, session, self._host)
-        body = [outcome.title, outcome.detail, "", asked_text(event.prompt)[:LONGEST], "", about]
-        self._edit(message_id, "\n".join(body))
-        if receipt.stage in ("expired", "default_typed"):
-            await self._say(
-                reply_message(message_id, f"{outcome.title} · {session_name(session)}", loud=True),
-                f"end.{receipt.stage}.{event.prompt_id}",
-            )
+    def _write_current(self, record: PromptRecord | None) -> None:
+        """An edit is one more event that the room keeps for ever, so the remaining time is not updated."""
 
-    def _edit(self, event_id: str, body: str) -> None:
-        """Edit the message in the background and retry after errors. Only the newest text is sent."""
-        running = event_id in self._edits
-        self._edits[event_id] = body
-        if not running:
-            self._tasks.hold(self._edit_until_done(event_id))
+    def _make_sure(self, origin: Asked, record: PromptRecord, sure: Card) -> None:
+        """A message keeps its reactions, so the second one is to a message of its own."""
+        self._post(origin, self._paint(Card(text=sure.kind, rows=sure.rows[:1])) | self._answering(origin))
 
-    async def _edit_until_done(self, event_id: str) -> None:
-        backoff, until = Backoff(self._own.backoff_first_s), self.clock.now() + EDIT_LIFE_S
-        while self.clock.now() < until:
-            body = self._edits[event_id]
-            try:
-                await self._say(edit_message(event_id, body), f"edit.{new_id()}")
-            except ChannelError as fault:
-                log.warning("%s", fault)
-                await asyncio.sleep(backoff.next_wait())
+    @property
+    def _hushed(self) -> Params:
+        return {"msgtype": "m.notice"}
+
+    def _beside(self, place: Place) -> Params:
+        return {"m.relates_to": {"m.in_reply_to": {"event_id": unquote(place[1])}}}
+
+    def _answering(self, origin: Asked) -> Params:
+        return self._beside(origin.place)
+
+    @property
+    def _hint(self) -> str:
+        return HINT
+
+    def reader_of(self, chat: str) -> Reader:
+        """What all people of the room have in common, unless a language was chosen there."""
+        identities = [f"matrix:{one}" for one in self._own.allowed_users]
+        common = common_reader(self.hub_api, identities, self._own.language)
+        chosen = self.hub_api.recall(language_key(self.name, chat))
+        return Reader(known_language(chosen, common.language), common.zone)
+
+    # called by the connection
+
+    async def take(self, events: Sequence[dict[str, Any]]) -> None:
+        self.heard()
+        for event in events:
+            sender, event_id = str(event.get("sender", "")), str(event.get("event_id", ""))
+            if sender == self._connection.bot or not event_id or event.get("type") not in HEARD:
                 continue
-            if self._edits[event_id] is body:
-                break
-        del self._edits[event_id]
+            if sender not in self._own.allowed_users:
+                self._strangers.note(sender[:255])
+                continue
+            update = {name: event.get(name) for name in ("type", "sender", "content")}
+            if (news := await self._admit(event_id, update)) != "copy":
+                await self._process_new(event_id, update, news)
 
-    async def notify(self, message: str, session: SessionRecord | None = None) -> None:
-        if session is None or self._own.session_notices:
-            with self._reading():
-                named = render_notice(message, session)
-            await self._say(
-                text_message(named[:LONGEST], session is None),
-                f"note.{new_id()}",
-            )
+    # what people do
 
-    async def tell_digest(self, key: str, text: str, loud: bool) -> None:
-        with self._reading():
-            body = say_digest(escape_controls(text)[:LONGEST])
-        if key in self._digests:
-            self._edit(self._digests[key], body)
-        else:
-            self._digests = {key: await self._say(text_message(body, loud), f"digest.{new_id()}")}
+    async def _process(self, update_id: str, update: Any, seen_before: bool) -> bool:
+        meant, said, is_reaction = parse_target(update)
+        message = as_place(meant if is_reaction else update_id)
+        origin = Asked(self._chat, str(update.get("sender")), message, update_id=update_id, seen_before=seen_before)
+        with reading(self.reader_of(self._chat)):
+            if is_reaction:
+                data = self._find_key(origin.place, said)
+                return bool(data) and self._on_press(origin, data)
+            if said:
+                return self._on_words(origin, said, (self._chat, as_place(meant)))
+            if sentence := _why_not(update):
+                self._tell(origin, t(sentence))
+        return False
 
-    async def _say(self, content: dict[str, Any], txn: str) -> str:
-        return await self._api.send("m.room.message", content, txn)
+    def _find_key(self, place: Place, key: str) -> str:
+        """The button that this reaction presses; "" for a reaction that means nothing here."""
+        record = self.hub_api.prompt(self._shown.prompt_at(place) or "")
+        known = {name: button.data for name, button in offered(record).items()} if record else {}
+        known |= json.loads(self.hub_api.recall(_note(unquote(place[1]))) or "{}")
+        return {name.translate(PLAIN): str(data) for name, data in known.items()}.get(key.translate(PLAIN), "")
 
-    async def close(self) -> None:
-        await self._tasks.close()
-        await self._api.close()
+    def _note_keys(self, event_id: str, keys: Mapping[str, str]) -> None:
+        """The hub keeps what the reactions to a message mean, so a restart loses none."""
+        self.hub_api.remember(_note(event_id), json.dumps(keys))
 
-    def health(self) -> dict[str, Any]:
-        return {"state": self._state, "detail": self._detail, "bot": self._me}
 
-    # receiving
+def _note(event_id: str) -> str:
+    return f"matrix.keys.{event_id}"
 
-    async def _listen(self) -> None:
-        for update_id, event in self._seen.left_over():
-            if isinstance(event, dict):
-                await self._take(update_id, event)
-        backoff = Backoff(self._own.backoff_first_s)
-        while True:
-            try:
-                self._me = self._me or await self._api.whoami()
-                self._encrypted = await self._api.is_encrypted() if self._encrypted is None else self._encrypted
-                since = self.hub_api.recall(SINCE)
-                token, events = await self._api.sync(since, self._own.poll_timeout_s)
-                self._encrypted = self._encrypted or any(one.get("type") == "m.room.encryption" for one in events)
-                self._state, self._detail = ("fault", IS_ENCRYPTED) if self._encrypted else ("ok", "")
-                for event in events:
-                    await self._hear(event)
-                self.hub_api.remember(SINCE, token)
-                backoff.reset()
-            except ChannelError as fault:
-                self._state, self._detail = "reconnecting", str(fault)
-                log.warning("%s", fault)
-                await asyncio.sleep(backoff.next_wait())
 
-    async def _hear(self, event: dict[str, Any]) -> None:
-        sender, event_id = str(event.get("sender", "")), str(event.get("event_id", ""))
-        if (
-            sender == self._me
-            or not event_id
-            or event.get("type") not in ("m.reaction", "m.room.message", "m.room.encrypted")
-        ):
-            return
-        if sender not in self._own.allowed_users:
-            self._strangers.note(sender[:255])
-            return
-        kept = {name: event.get(name) for name in ("type", "sender", "content")}
-        if await self._seen.take(event_id, json.dumps(kept)) != "copy":
-            with self._reading():
-                await self._take(event_id, event)
-
-    async def _take_grant(self, event_id: str, meant: str, record: PromptRecord | None, said: str, sender: str) -> None:
-        """Settle the update when the work is done, so that the next process repeats it if this one dies."""
-        await self._grants.take(meant, record, said, Caller(f"matrix:{sender}", "matrix", sender))
-        await self._seen.settle(event_id)
-
-    async def _take(self, event_id: str, event: dict[str, Any]) -> None:
-        meant, said, is_reaction = parse_target(event)
-        record = self.hub_api.prompt_for_message(self.name, meant) if meant else None
-        if is_reaction and self._grants.knows(meant, record, said):
-            self._tasks.hold(self._take_grant(event_id, meant, record, said, str(event.get("sender"))))
-            return
-        sure = json.loads(self.hub_api.recall(_sure(meant)) or "{}") if record is None and meant else {}
-        if sure:
-            await self._take_sure(event_id, event, sure, said if is_reaction else "")
-            return
-        if record is None:
-            await self._seen.settle(event_id)
-            self._help(event_id, event, is_reaction)
-            return
-        button = find_reaction(record.prompt, said) if is_reaction else None
-        if button is not None and button.role is Role.ALWAYS:
-            self._tasks.hold(self._make_sure(event_id, meant, record, button.value))
-            return
-        if button is not None and button.role is Role.SHOW:
-            await self._seen.settle(event_id)
-            shown = escape_controls(record.prompt.screen or record.prompt.excerpt).rstrip()[-LAST_OUTPUT:]
-            self._tasks.hold(self._say(reply_message(meant, shown, loud=False), f"show.{event_id}"))
-            return
-        if is_reaction and button is None:
-            await self._seen.settle(event_id)
-            return
-        self._reply(event_id, event, record, button.value if button else said, record.nonce if is_reaction else "")
-
-    def _reply(self, event_id: str, event: dict[str, Any], record: PromptRecord, value: str, nonce: str) -> None:
-        self._replies.put_nowait(
-            InboundReply(
-                channel=self.name,
-                identity=f"matrix:{event.get('sender')}",
-                prompt_id=record.prompt_id,
-                value=value,
-                session_id=record.session_id,
-                nonce=nonce,
-                place="Matrix",
-                token=event_id,
-            )
-        )
-
-    async def _make_sure(self, event_id: str, meant: str, record: PromptRecord, value: str) -> None:
-        """An answer that is not asked again takes a second reaction, to a message of its own."""
-        choice = next(one for one in record.prompt.choices if one.value == value)
-        body = f"{t(SURE)}\n{YES} {sure_label(choice)}"
-        asked = await self._say(reply_message(meant, body, loud=False), f"sure.{event_id}")
-        self.hub_api.remember(_sure(asked), json.dumps({"prompt_id": record.prompt_id, "value": value}))
-        await self._api.send("m.reaction", reaction(asked, YES), f"sure.{event_id}.yes")
-        await self._seen.settle(event_id)
-
-    async def _take_sure(self, event_id: str, event: dict[str, Any], sure: dict[str, str], key: str) -> None:
-        record = self.hub_api.prompt(sure["prompt_id"])
-        if record is None or key.translate(PLAIN) != YES:
-            await self._seen.settle(event_id)
-            return
-        self._reply(event_id, event, record, sure["value"], record.nonce)
-
-    def _help(self, event_id: str, event: dict[str, Any], is_reaction: bool) -> None:
-        if is_reaction:
-            return
-        sentence = t(ENCRYPTED if event.get("type") == "m.room.encrypted" else WHICH)
-        self._tasks.hold(self._say(reply_message(event_id, sentence, loud=False), f"help.{event_id}"))
+def _why_not(event: Mapping[str, Any]) -> str:
+    """What to say about a message without words; "" for what nobody wrote here."""
+    content = event.get("content")
+    relates = content.get("m.relates_to") if isinstance(content, dict) else None
+    if event.get("type") == "m.room.encrypted":
+        return ENCRYPTED
+    if isinstance(relates, dict) and relates.get("rel_type") == "m.replace":
+        return EDITED
+    return ONLY_TEXT if isinstance(content, dict) and content.get("msgtype") in FILES else ""
 
 
 # The calls of the Matrix client-server API that the channel needs: identify itself, send, and wait for new events.
 
-LONGEST_FLOOD_S = 5.0
 IS_ENCRYPTED = "this room is encrypted, and AtlasBridge cannot read what is said there"
+REACTION_TRIES = 10  # a homeserver lets an account send only so many events a minute
 HINT = "check homeserver, access_token and room of [channels.matrix]"
 
 
+def as_place(event_id: str) -> str:
+    """An id without the characters that part the ids of a delivery; ids of old rooms can have them."""
+    return quote(event_id, safe="$!:")
+
+
 class MatrixApi:
+    """`noted` learns what the reactions to a message mean."""
+
+    noted: Callable[[str, Mapping[str, str]], None]
+
     def __init__(self, homeserver: str, access_token: str, room: str, timeout_s: float) -> None:
-        self._base = f"{homeserver.rstrip('/')}/_matrix/client/v3"
+        self._server, self._base = homeserver.rstrip("/"), f"{homeserver.rstrip('/')}/_matrix/client/v3"
         self._room = room
+        self._encrypted: bool | None = None  # None: not checked yet
         self._client = httpx.AsyncClient(headers={"Authorization": f"Bearer {access_token}"}, timeout=timeout_s)
+        self._tasks = TaskSet("matrix")
 
     async def whoami(self) -> str:
-        return str((await self._call("GET", "/account/whoami")).get("user_id", ""))
+        return str((await self._call("GET", f"{self._base}/account/whoami")).get("user_id", ""))
 
     async def create_room(self, name: str, people: list[str]) -> str:
         """Create a private room without encryption, invite these people, and use it from now on."""
         wanted = {"preset": "private_chat", "name": name, "invite": people, "is_direct": len(people) == 1}
-        self._room = str((await self._call("POST", "/createRoom", wanted)).get("room_id", ""))
+        self._room = str((await self._call("POST", f"{self._base}/createRoom", wanted)).get("room_id", ""))
         return self._room
 
     async def is_encrypted(self) -> bool:
-        path = f"/rooms/{quote(self._room, safe='')}/state/m.room.encryption/"
-        return bool((await self._call("GET", path, missing={})).get("algorithm"))
+        if self._encrypted is None:
+            found = await self._call("GET", self._path("state", "m.room.encryption", ""), missing={})
+            self._encrypted = bool(found.get("algorithm"))
+        return self._encrypted
 
-    async def send(self, kind: str, content: dict[str, Any], txn: str) -> str:
+    async def send(self, kind: str, content: Params, txn: str) -> str:
         """Send an event. A retry with the same `txn` does not create a second event."""
-        path = f"/rooms/{quote(self._room, safe='')}/send/{kind}/{quote(txn, safe='')}"
-        return str((await self._call("PUT", path, content)).get("event_id", ""))
+        return str((await self._call("PUT", self._path("send", kind, txn), content)).get("event_id", ""))
+
+    async def post(self, chat: str, params: Params) -> Posted:
+        """`params["document"]` is a file: (name, content)."""
+        txn = params.setdefault("txn", new_id())
+        content: Params = {name: params[name] for name in ("msgtype", "body", "m.relates_to") if name in params}
+        if "document" in params:
+            name, data = params["document"]
+            path = f"{self._server}/_matrix/media/v3/upload?filename={quote(name)}"
+            content |= {"filename": name, "url": (await self._call("POST", path, data=data)).get("content_uri")}
+        event_id = await self.send("m.room.message", content, txn)
+        self._offer(event_id, params, params.get("offers", ()), txn)
+        return Posted(as_place(event_id))
+
+    async def edit(self, place: Place, params: Params) -> None:
+        event_id, txn = unquote(place[1]), params.setdefault("edit", new_id())
+        fresh = {"msgtype": "m.notice", "body": params["body"]}
+        told = {"m.new_content": fresh, "m.relates_to": {"rel_type": "m.replace", "event_id": event_id}}
+        await self.send("m.room.message", {**fresh, "body": f"* {params['body']}", **told}, txn)
+        keys = params.get("keys", {})
+        self._offer(event_id, params, [key for key in keys if key not in KEYCAPS], txn)  # those are there already
+
+    def _offer(self, event_id: str, params: Params, offers: Sequence[str], txn: str) -> None:
+        """Add our own reactions, so that a person only has to tap one."""
+        if keys := params.get("keys"):
+            self.noted(event_id, keys)
+        if offers:
+            self._tasks.hold(self._react(event_id, offers, txn))
+
+    async def _react(self, event_id: str, offers: Sequence[str], txn: str) -> None:
+        for number, key in enumerate(offers):
+            for again in range(REACTION_TRIES):
+                try:
+                    await self.send("m.reaction", reaction(event_id, key), f"{txn}.{number}")
+                except Refused as fault:
+                    if fault.flood_s is None or again == REACTION_TRIES - 1:
+                        raise
+                    await asyncio.sleep(fault.flood_s)
+                else:
+                    break
 
     async def sync(self, since: str, wait_s: int) -> tuple[str, list[dict[str, Any]]]:
         """Return the next token and the new events in the room. Without a token, start from now."""
@@ -399,45 +255,72 @@ class MatrixApi:
             "account_data": {"types": []},
         }
         params = {"filter": json.dumps(only), "timeout": str(wait_s * 1000 if since else 0)}
-        found = await self._call(
-            "GET", "/sync", params={**params, **({"since": since} if since else {})}, wait_s=wait_s
-        )
+        params |= {"since": since} if since else {}
+        found = await self._call("GET", f"{self._base}/sync", params=params, wait_s=wait_s)
         room = found.get("rooms", {}).get("join", {}).get(self._room, {})
-        events = room.get("timeline", {}).get("events", []) if since else []
-        return str(found.get("next_batch", "")), [event for event in events if isinstance(event, dict)]
+        events = [one for one in room.get("timeline", {}).get("events", []) if since and isinstance(one, dict)]
+        self._encrypted = self._encrypted or any(one.get("type") == "m.room.encryption" for one in events) or None
+        return str(found.get("next_batch", "")), events
+
+    def _path(self, *words: str) -> str:
+        return "/".join([f"{self._base}/rooms", *(quote(word, safe="") for word in (self._room, *words))])
 
     async def _call(
         self,
         method: str,
-        path: str,
+        url: str,
         content: Any = None,
         params: dict[str, str] | None = None,
         wait_s: float = 0.0,
         missing: dict[str, Any] | None = None,
+        data: bytes | None = None,
     ) -> dict[str, Any]:
         """`missing` is returned if the server does not know the resource."""
         limit = httpx.Timeout(self._client.timeout.read or 8.0, read=(self._client.timeout.read or 8.0) + wait_s)
-        for last in (False, True):
-            try:
-                answer = await self._client.request(
-                    method, self._base + path, json=content, params=params, timeout=limit
-                )
-                found = answer.json()
-            except (httpx.HTTPError, ValueError) as fault:
-                raise ChannelError(f"Matrix could not be reached ({type(fault).__name__})", HINT) from None
-            if answer.status_code == 200 and isinstance(found, dict):
-                return found
-            if answer.status_code == 404 and missing is not None:
-                return missing
-            pause_s = float(found.get("retry_after_ms", 1000)) / 1000 if isinstance(found, dict) else 1.0
-            if answer.status_code != 429 or last or pause_s > LONGEST_FLOOD_S:
-                why = found.get("errcode", "") if isinstance(found, dict) else ""
-                raise ChannelError(f"Matrix refused: {answer.status_code} {why}".strip(), HINT)
-            await asyncio.sleep(pause_s)
-        raise AssertionError("the last round raises or returns")
+        try:
+            answer = await self._client.request(method, url, json=content, content=data, params=params, timeout=limit)
+            found = answer.json()
+        except (httpx.HTTPError, ValueError) as fault:
+            raise Unreachable(f"Matrix could not be reached ({type(fault).__name__})", HINT) from None
+        if answer.status_code == 200 and isinstance(found, dict):
+            return found
+        if answer.status_code == 404 and missing is not None:
+            return missing
+        told = found if isinstance(found, dict) else {}
+        why = f"{answer.status_code} {told.get('errcode', '')}".strip()
+        if answer.status_code >= 500:
+            raise Unreachable(f"Matrix has a fault of its own: {why}", HINT)
+        flood_s = float(told.get("retry_after_ms", 1000)) / 1000 if answer.status_code == 429 else None
+        state = "unauthorized" if answer.status_code == 401 else "failing"
+        raise Refused(f"Matrix refused: {why}", flood_s=flood_s, state=state)
 
     async def close(self) -> None:
+        await self._tasks.close(grace_s=1.0)
         await self._client.aclose()
+
+
+class Sync(Connection):
+    title = "Matrix"
+
+    def __init__(
+        self,
+        api: MatrixApi,
+        hub_api: HubApi,
+        take: Callable[[Sequence[dict[str, Any]]], Awaitable[None]],
+        own: MatrixSettings,
+        changed: Callable[[str, str], Awaitable[None]],
+    ) -> None:
+        super().__init__(own.backoff_first_s, changed)
+        self._api, self._hub_api, self._take, self._wait_s = api, hub_api, take, own.poll_timeout_s
+
+    async def _live(self) -> None:
+        self.bot = self.bot or await self._api.whoami()
+        while True:
+            token, events = await self._api.sync(self._hub_api.recall(SINCE), self._wait_s)
+            encrypted = await self._api.is_encrypted()
+            await self._move("fault" if encrypted else "ok", IS_ENCRYPTED if encrypted else "")
+            await self._take(events)
+            self._hub_api.remember(SINCE, token)
 
 
 # The Matrix part of `atlasbridge setup`: check the token, find or create an unencrypted room, wait for a tap.
@@ -460,7 +343,10 @@ class MatrixIntroduction:
         self._room = room
 
     async def check(self) -> str:
-        name = await self._api.whoami()
+        try:
+            name = await self._api.whoami()
+        except Refused as fault:
+            raise ChannelError(str(fault), HINT) from None
         if not self._room:
             self._room = await self._api.create_room("AtlasBridge", list(self._people))
         if await self._api.is_encrypted():
@@ -476,11 +362,8 @@ class MatrixIntroduction:
 
     async def prove(self, person_id: str, patience_s: float) -> bool:
         since, _ = await self._api.sync("", 0)
-        asked = text_message(
-            t("AtlasBridge asks: do you see this? React with {key}, or write anything.", key=YES), True
-        )
-        event_id = await self._api.send("m.room.message", asked, f"setup.{new_id()}")
-        await self._api.send("m.reaction", reaction(event_id, YES), f"setup.{new_id()}")
+        asked = t("AtlasBridge asks: do you see this? React with {key}, or write anything.", key=YES)
+        await self._api.post(self._room, {"msgtype": "m.text", "body": asked, "offers": [YES]})
         async for event in self._heard(patience_s, since):
             if event.get("sender") == person_id and event.get("type") in ("m.reaction", "m.room.message"):
                 return True
@@ -515,7 +398,7 @@ LONGEST = 16_000
 KEYCAPS = [f"{digit}\ufe0f\u20e3" for digit in range(1, 10)]
 YES, NO = "✅", "❌"
 CANCEL, SHOW = "✖", "🔎"  # for a prompt whose question is unknown
-WHILE = "⏱"  # the reaction that asks for a grant
+WHILE, AT_LIMIT, AGAIN = "⏱", "⏰", "🔁"  # allow for a while, answer when a limit ends, ask again
 PLAIN = str.maketrans("", "", "\ufe0f")  # some clients send it, others do not
 
 
@@ -532,87 +415,71 @@ def reactions(prompt: Prompt) -> dict[str, Button]:
     return dict(zip(KEYCAPS, offered, strict=False))
 
 
-def offers_grant(prompt: Prompt) -> bool:
-    return is_whole(prompt) and any(one.role is Role.GRANT for one in render_buttons(prompt))
+def offered(record: PromptRecord) -> dict[str, Press]:
+    """Return the reactions to a question: answers, and what else its buttons do in other chats."""
+    found, buttons = reactions(record.prompt), {one.role: one for one in render_buttons(record.prompt)}
+    known = {SHOW: Role.SHOW} if record.prompt.idle or not is_whole(record.prompt) else {WHILE: Role.GRANT}
+    known[AT_LIMIT] = Role.LATER
+    found = {key: buttons[role] for key, role in known.items() if role in buttons} | found
+    return {key: button_of(record, button) for key, button in found.items()}
 
 
-def is_while(key: str) -> bool:
-    return key.translate(PLAIN) == WHILE
-
-
-def grant_choice(values: list[str], key: str) -> str | None:
-    """Return the value behind a keycap reaction to an offer."""
-    keys = [name.translate(PLAIN) for name in KEYCAPS]
-    place = keys.index(key.translate(PLAIN)) if key.translate(PLAIN) in keys else len(values)
-    return values[place] if place < len(values) else None
-
-
-def render_grant(words: GrantWords) -> str:
-    choices = [f"{key} {label}" for key, (label, _) in zip(KEYCAPS, words.buttons, strict=False)]
-    return "\n".join([words.text, "", *choices]) if choices else words.text
+def keyed(card: Card) -> dict[str, Press]:
+    """Return the reaction that presses each button of a card."""
+    presses = [one for row in card.rows for one in row]
+    if len(presses) == 1 and presses[0].role is Role.ANSWER:
+        return {YES: presses[0]}
+    if len(presses) == 1 and presses[0].data.startswith(f"{Verb.AGAIN}:"):
+        return {AGAIN: presses[0]}
+    return dict(zip(KEYCAPS, presses, strict=False))
 
 
 def is_whole(prompt: Prompt) -> bool:
     """Whether the message shows everything that a reaction would agree to: no part is missing or omitted above it."""
-    return prompt.asked_whole and not lines_above(prompt) and len(escape_controls(prompt.asked)) <= LONGEST
+    shown = fit_quotes(quotes_of(prompt, titled=True), LONGEST, len)
+    whole = prompt.asked_whole and not lines_above(prompt) and len(escape_controls(prompt.asked)) <= LONGEST
+    return whole and not any(one.is_cut for one in shown)
 
 
-def find_reaction(prompt: Prompt, key: str) -> Button | None:
-    return {name.translate(PLAIN): button for name, button in reactions(prompt).items()}.get(key.translate(PLAIN))
+def question(record: PromptRecord, session: SessionRecord, host: str) -> Card:
+    card = cards.question(record, session, host, record.prompt.choices, 2000)
+    return replace(card, hint="" if card.hint == t(templates.TAP) else card.hint)
 
 
-def render_prompt(record: PromptRecord, session: SessionRecord, host: str) -> str:
-    prompt = record.prompt
-    asked = asked_text(prompt) or t("(the screen shows no text)")
-    missing = count_missing(quotes_of(prompt, titled=True), "atlasbridge approvals")
-    cut = f"\n{missing}" if missing else ""
-    if not prompt.idle and not is_whole(prompt):
-        cut += f"\n({t('cut, or not whole')}: atlasbridge reply {short_id(record.prompt_id)})"
-    lines = [f"{key} {button.label}" for key, button in reactions(prompt).items()]
-    lines += [f"{WHILE} {t('Allow for a while …')}"] if offers_grant(prompt) else []
-    ways = t("React, or reply to this message.") if lines else t("Reply to this message.")
-    effects = [effects] if (effects := render_effects(prompt)) else []
-    about = [*effects, render_header(prompt, session, host, titled=True)]
-    head = render_title(prompt, session)
-    return "\n".join([head, "", asked[:LONGEST] + cut, "", *about, "", *lines, f"{ways} {render_deadline(record)}"])
+def render(card: Card) -> Params:
+    """The title, the tool's text, its origin, then the reactions with what they mean."""
+    quotes, notes = card.fitted(LONGEST, len)
+    asked = "\n\n".join(f"{one.caption}:\n{one.text}" if one.caption else one.text for one in quotes)
+    about = "\n".join(part for part in (*notes, card.kind, card.header, card.listed) if part)
+    of_question = card.asks is not None and not card.rows
+    keys = offered(card.asks) if card.asks is not None and of_question else keyed(card)
+    meanings = "\n".join(f"{key} {press.label.removeprefix(key).strip()}" for key, press in keys.items())
+    ways = t("React, or reply to this message.") if of_question and keys else ""
+    foot = "\n".join(part for part in (meanings, ways, card.hint, card.last) if part)
+    body = "\n\n".join(part for part in (card.title, card.text, asked, about, foot) if part)
+    kept = {} if of_question else {key: press.data for key, press in keys.items()}
+    return {"msgtype": "m.text", "body": body, "offers": list(keys), "keys": kept}
 
 
-def text_message(body: str, loud: bool) -> dict[str, Any]:
-    """A message that is not loud is a notice, which makes no sound."""
-    return {"msgtype": "m.text" if loud else "m.notice", "body": body}
+def reaction(event_id: str, key: str) -> Params:
+    return {"m.relates_to": {"rel_type": "m.annotation", "event_id": event_id, "key": key}}
 
 
-def edit_message(event_id: str, body: str) -> dict[str, Any]:
-    fresh = text_message(body, loud=False)
-    return {**text_message(f"* {body}", False), "m.new_content": fresh, "m.relates_to": _relates("m.replace", event_id)}
-
-
-def reply_message(event_id: str, body: str, loud: bool) -> dict[str, Any]:
-    return {**text_message(body, loud), "m.relates_to": {"m.in_reply_to": {"event_id": event_id}}}
-
-
-def reaction(event_id: str, key: str) -> dict[str, Any]:
-    return {"m.relates_to": {**_relates("m.annotation", event_id), "key": key}}
-
-
-def _relates(kind: str, event_id: str) -> dict[str, Any]:
-    return {"rel_type": kind, "event_id": event_id}
-
-
-def parse_target(event: dict[str, Any]) -> tuple[str, str, bool]:
+def parse_target(event: Mapping[str, Any]) -> tuple[str, str, bool]:
     """Return the event it refers to, the text, and whether it is a reaction. The event is "" if there is no
-    reference."""
+    reference, and the text is "" if it is no answer, such as the name of a picture or an edit."""
     content = event.get("content")
-    relates = content.get("m.relates_to") if isinstance(content, dict) else None
-    if not isinstance(relates, dict) or not isinstance(content, dict):
+    if not isinstance(content, dict):
         return "", "", False
+    relates = content.get("m.relates_to")
+    relates = relates if isinstance(relates, dict) else {}
     if event.get("type") == "m.reaction":
         return str(relates.get("event_id", "")), str(relates.get("key", "")), True
-    meant = relates.get("m.in_reply_to")
     said = strip_quote(str(content.get("body", ""))) if content.get("msgtype") == "m.text" else ""
-    if event.get("type") != "m.room.message" or relates.get("rel_type") or not isinstance(meant, dict) or not said:
-        return "", "", False  # neither the name of a picture nor an empty message is an answer
-    return str(meant.get("event_id", "")), said, False
+    if event.get("type") != "m.room.message" or relates.get("rel_type") not in (None, "m.thread") or not said:
+        return "", "", False
+    meant = relates.get("m.in_reply_to")
+    return str(meant.get("event_id", "")) if isinstance(meant, dict) else "", said, False
 
 
 def strip_quote(body: str) -> str:

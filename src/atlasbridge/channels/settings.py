@@ -93,7 +93,7 @@ class DiscordSettings(ChatSettings):
     api_url: str = Field(default=DISCORD_API, description="The REST API.")
 
 
-class MatrixSettings(RetryingSettings):
+class MatrixSettings(ChatSettings):
     homeserver: str = Field(description="The server's address, such as https://matrix.example.org.")
     access_token: SecretStr = Field(description="Of an account for AtlasBridge alone.")
     room: Annotated[str, Field(pattern=r"^!\S+$")] = Field(
@@ -102,7 +102,6 @@ class MatrixSettings(RetryingSettings):
     allowed_users: Annotated[list[MatrixUser], Field(min_length=1)] = Field(
         description="Who may answer: whole ids, such as @ada:example.org."
     )
-    host_name: str = Field(default="", description="This machine's name in messages; empty: its own.")
     language: Language = Field(default="", description="Of the texts here; empty: as [[people]] says, or English.")
     poll_timeout_s: PollTimeout = Field(default=30, description="How long one poll waits.")
 

@@ -28,6 +28,7 @@ NO_DEFAULT = "no default: nothing is typed by itself"
 NO_SECRETS = (
     "Chat never carries secrets. Answer at the terminal, on the local web page (atlasbridge web), or with: {command}"
 )
+TAP = "Tap a choice, or reply to this message with your own words."
 SURE, BACK = "This choice also decides what is not asked yet.", "Back"
 CHANGED = "changed"  # the constraint under which a chat keeps what a finished agent has changed
 LIMIT_BUTTON, CONTINUE = "limit", "continue"  # the value of a button, and its answer when the usage limit has ended
@@ -207,7 +208,7 @@ def render_hint(prompt: Prompt, prompt_id: str, threads: bool = False) -> str:
         words = t("You can also reply with text; enter, esc and ctrl-c press that key.")
         asked = f"{t('What should AtlasBridge do?')} {t('Cancel leaves it alone: nothing is typed.')}"
         return f"{asked} {words}" if takes_words(prompt) else asked
-    return say("Tap a choice, or reply to this message with your own words.") if takes_words(prompt) else ""
+    return say(TAP) if takes_words(prompt) else ""
 
 
 def _in_thread(english: str) -> str:

@@ -226,13 +226,8 @@ class DiscordChannel(ChatChannel):
 
     def _on_message(self, origin: Asked, event: dict[str, Any]) -> bool:
         text = str(event.get("content") or "")
-        place = (origin.room, str((event.get("message_reference") or {}).get("message_id") or ""))
-        wanted = self._shown.words_wanted_at(place)
-        replied = wanted or self._shown.prompt_at(place)
-        if command := self._read_command(text, replied):
-            self._command(origin, command)
-        elif not text:
+        if not text:
             self._tell(origin, t(ONLY_TEXT))
-        else:
-            return self._on_text(origin, self._target(origin, replied, bool(place[1])), text, bool(wanted))
-        return False
+            return False
+        place = (origin.room, str((event.get("message_reference") or {}).get("message_id") or ""))
+        return self._on_words(origin, text, place)
