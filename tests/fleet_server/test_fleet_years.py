@@ -11,39 +11,13 @@ import pytest
 from tests.support.chat_stage import text_of
 from tests.support.fake_telegram import FakeTelegram
 from tests.support.fleet import HubApi, fleet_server_on, new_machine, until
+from tests.support.old_decisions import add_decisions, history_plans
 from tests.support.server_chats import chat_file, sees, telegram_table
 
 from atlasbridge.core.errors import ConfigError, StoreError
 from atlasbridge.core.fleet_wire import Invitation
 from atlasbridge.fleet.member.joining import join
 from atlasbridge.fleet.server import decisions, lists, machines, people, reports
-from atlasbridge.fleet.server.database import Database
-
-
-async def add_decisions(database: Database, machine_id: str, count: int, folder: str) -> None:
-    """As so many answers in that folder would have left them, one for each second before now."""
-    given = {"machine": machine_id, "count": count, "folder": folder, "now": database.now()}
-    async with database.transaction() as connection:
-        await connection.execute(
-            "INSERT INTO places (machine_id, folder, decided_at) VALUES (%(machine)s, %(folder)s, %(now)s)", given
-        )
-        await connection.execute(
-            "INSERT INTO prompts (machine_id, prompt_id, session_id, seq, state, is_open, body, folder, raised_at,"
-            " ended_at)"
-            " SELECT %(machine)s, %(folder)s || n, 's', n, 'resolved', false, '{\"excerpt\": \"Go?\"}', %(folder)s,"
-            " %(now)s - n * interval '1 second', %(now)s - n * interval '1 second'"
-            " FROM generate_series(1, %(count)s) n",
-            given,
-        )
-        await connection.execute(
-            "INSERT INTO decisions (id, machine_id, prompt_id, person, value, request_key, made_at, settled_at, ok,"
-            " place_id)"
-            " SELECT %(folder)s || n, %(machine)s, %(folder)s || n, 'alice', 'y', %(folder)s || n,"
-            " %(now)s - n * interval '1 second', %(now)s - n * interval '1 second', true,"
-            " (SELECT id FROM places WHERE machine_id = %(machine)s AND folder = %(folder)s)"
-            " FROM generate_series(1, %(count)s) n",
-            given,
-        )
 
 
 async def joined(fleet_server: HubApi, name: str) -> str:
@@ -71,7 +45,7 @@ async def test_history_is_paged_by_rights_newest_first(fleet_server: HubApi) -> 
     assert (await alice.get("/api/v1/decisions", person="bert"))["decisions"] == []
 
 
-async def test_somebody_who_can_see_many_folders_gets_the_same_pages(
+async def test_a_person_gets_the_same_page_from_all_folders_together_and_from_each(
     fleet_server: HubApi, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The last decisions of all folders are read first; where they do not fill a page, each folder is read."""
@@ -82,28 +56,50 @@ async def test_somebody_who_can_see_many_folders_gets_the_same_pages(
     await people.add(database, "alice", "admin", "test")
     await people.add(database, "bert", "member", "test")
     await people.allow(database, "bert", "box", "/c", "see", "test")
-    began = database.now()
-    for statement in (lists.LAST_OF_ALL, lists.LAST_OF_ALL.replace("LIMIT 2000", "LIMIT 5"), lists.HISTORY):
-        monkeypatch.setattr(lists, "LAST_OF_ALL", statement)
-        for person, by in (("alice", ""), ("bert", ""), ("alice", "alice"), ("alice", "nobody")):
-            before, query = began - timedelta(seconds=3), {"person": by, "limit": "9"}
-            query["before"] = "" if by else before.isoformat()
-            pages.append([one["decision_id"] for one in await lists.list_history(database, person, query)])
-    assert [len(page) for page in pages[:4]] == [9, 9, 9, 0]
-    assert pages[:4] == pages[4:8] == pages[8:]
+    began, statements = database.now(), lists.history_statements
+    for last, which in ((500, slice(2)), (5, slice(2)), (500, slice(1, 2))):
+        monkeypatch.setattr(lists, "LAST", last)
+        monkeypatch.setattr(lists, "history_statements", lambda *given, which=which: statements(*given)[which])
+        for limit in ("9", "2"):  # with more folders than rows, too
+            for person, by in (("alice", ""), ("bert", ""), ("alice", "alice"), ("alice", "nobody")):
+                before, query = began - timedelta(seconds=3), {"person": by, "limit": limit}
+                query["before"] = "" if by else before.isoformat()
+                pages.append([one["decision_id"] for one in await lists.list_history(database, person, query)])
+    assert [len(page) for page in pages[:8]] == [9, 9, 9, 0, 2, 2, 2, 0]
+    assert pages[:8] == pages[8:16] == pages[16:]
 
 
-async def test_history_is_planned_for_its_values_however_often_it_is_read(fleet_server: HubApi) -> None:
-    database = Database(fleet_server.database.url, most=1)
-    await database.open()
-    try:
-        for _ in range(12):
-            assert await lists.list_history(database, "alice", {"person": "bert"}) == []
-        async with database.transaction() as connection:
-            found = await connection.execute("SELECT statement FROM pg_prepared_statements")
-            assert not [one for one in await found.fetchall() if "decisions" in str(one)]
-    finally:
-        await database.close()
+async def test_decisions_of_one_moment_are_each_on_one_page(fleet_server: HubApi) -> None:
+    """Those that came together have one time; a page can end between them."""
+    database = fleet_server.database
+    machine_id = await joined(fleet_server, "box")
+    for folder in ("/a", "/b"):
+        await add_decisions(database, machine_id, 20, folder)
+    await database.rows("UPDATE decisions SET made_at = %s", database.now())
+    alice = await fleet_server.person("alice", "admin")
+    bert = await fleet_server.person("bert", machine="box", folder="/b", may="see")
+    for visitor, person, count in ((alice, "", 40), (alice, "alice", 40), (bert, "", 20), (bert, "alice", 20)):
+        seen, query = list[str](), dict[str, str]()
+        while page := (await visitor.get("/api/v1/decisions", limit=7, person=person, **query))["decisions"]:
+            seen += [one["decision_id"] for one in page]
+            query = {"before": page[-1]["made_at"], "before_id": page[-1]["decision_id"]}
+        assert len(seen) == len(set(seen)) == count
+        earlier = await visitor.get("/api/v1/decisions", before=query["before"])
+        assert earlier["decisions"] == []  # without the id: only those made before that moment
+
+
+async def test_the_one_plan_for_all_values_finds_decisions_by_an_index(fleet_server: HubApi) -> None:
+    """PostgreSQL plans a page once, however often it is read and for whom."""
+    database = fleet_server.database
+    machine_id = await joined(fleet_server, "box")
+    for folder in ("/a", "/b", "/c"):
+        await add_decisions(database, machine_id, 8000, folder)
+    await database.rows("ANALYZE")
+    await people.add(database, "alice", "admin", "test")
+    for by in ("", "alice", "bert"):
+        last, each = await history_plans(database.url, "alice", by)
+        assert "Seq Scan on decisions" not in last + each
+        assert ("decisions_by_person on" in last, "decisions_by_place_and_person on" in each) == (by != "", by != "")
 
 
 async def test_what_ended_long_ago_goes_in_batches_and_nothing_else(

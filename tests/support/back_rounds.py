@@ -1,11 +1,11 @@
-"""Stores that go back in time, in many fleets at once: the database, a machine's home, and a copied home that runs
-beside its original.
+"""Stores that go back in time, in many fleets at once: the database, a machine's home, a copied home that runs beside
+its original, and clocks that jump.
 
 After each of them, what is open is shown exactly once, nothing answered is open, and an answer is typed once, at the
 machine that asked.  A round has to be cheap, because rare orders of events show only in many: the rows of a database
-are kept in a second schema and put back from there, which gives the same tables as a dump (one time in fifty it is a
-dump); a home is copied while its hub runs, as by a snapshot of the disk, or while it is stopped; and nothing waits for
-a disk, because nothing here is about a loss of power.
+are kept in a second schema and put back from there, which gives the same tables as the recovery of that moment (one
+time in two hundred it is a real dump, which costs a second); a home is copied while its hub runs, as by a snapshot of
+the disk, or while it is stopped; and nothing waits for a disk, because nothing here is about a loss of power.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from tests.support.fleet import HubApi, Machine, Sitter, Visitor, let_in, new_ma
 from tests.support.fleet import until as in_time
 from tests.support.postgres import Rows, postgres
 
+from atlasbridge.core.clock import ManualClock
 from atlasbridge.core.ids import new_id
 from atlasbridge.fleet.member import channel
 from atlasbridge.fleet.server import lists, machines, people
@@ -89,12 +90,12 @@ async def _fleets(back: Back, new_database: Callable[[], str], root: Path, count
         for _ in range(ROUNDS_OF_A_FLEET):
             if not back.take():
                 break
-            kind = random.choice(list(KINDS))
+            kind = random.choices(list(KINDS), [often for _, often in KINDS.values()])[0]
             try:
-                await KINDS[kind](fleet)
+                await KINDS[kind][0](fleet)
                 await fleet.check()
-            except AssertionError as error:
-                raise AssertionError(f"{kind}: {error}; {await fleet.state()}") from error
+            except Exception as error:
+                raise AssertionError(f"{kind}: {error!r}; {await fleet.state()}") from error
             back.done[kind] += 1
         back.answered += sum(len(one.typed) for one in fleet.sitters())
         await fleet.stop()
@@ -231,9 +232,12 @@ class Fleet:
             assert len(sitter.orders) == len(set(sitter.orders)), f"{sitter.orders} were typed twice"
 
 
-async def _database(fleet: Fleet) -> None:
-    """Put back from a dump, while machines go on."""
-    by_dump = random.random() < 0.02
+async def _dump(fleet: Fleet) -> None:
+    await _database(fleet, by_dump=True)
+
+
+async def _database(fleet: Fleet, by_dump: bool = False) -> None:
+    """Put back as it was at one moment, while machines go on."""
     await fleet.work()
     if by_dump:
         await asyncio.to_thread(dump, fleet.url, fleet.root / "dump")
@@ -301,9 +305,27 @@ async def _side(fleet: Fleet, machine: Machine) -> int:
     return 0 if token in (known["token"], known["token_offered"]) else others.index(token) + 1
 
 
-KINDS: dict[str, Callable[[Fleet], Awaitable[None]]] = {
-    "database": _database,
-    "failover": _failover,
-    "home": _home,
-    "clone": _clone,
+async def _clock(fleet: Fleet) -> None:
+    """A machine's clock is set, forward or back, by up to a day; half of the time its hub starts again after that."""
+    machine = random.choice(fleet.machines)
+    await fleet.work()
+    assert isinstance(machine.clock, ManualClock)
+    machine.clock.jump_wall(random.choice((-1, 1)) * random.uniform(60.0, 86_400.0))
+    if random.random() < 0.5:
+        await machine.stop()
+        await machine.start()
+        await machine.connected()
+    await fleet.work()
+    found = await fleet.alice.get("/api/v1/machines")
+    assert not [one for one in found["machines"] if one["silent"]], found
+
+
+# And how often each is chosen.
+KINDS: dict[str, tuple[Callable[[Fleet], Awaitable[None]], int]] = {
+    "point in time": (_database, 49),
+    "dump": (_dump, 1),
+    "failover": (_failover, 50),
+    "home": (_home, 50),
+    "clone": (_clone, 50),
+    "clock": (_clock, 25),
 }

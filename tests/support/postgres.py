@@ -5,6 +5,7 @@ PostgreSQL does not run as root: there it is started as the user `postgres`, whi
 
 from __future__ import annotations
 
+import asyncio
 import os
 import pwd
 import shutil
@@ -142,7 +143,9 @@ class Rows:
             self._sequences = await found.fetchall()
 
     async def put_back(self, connection: psycopg.AsyncConnection[Any]) -> None:
-        words = ["SET session_replication_role = replica;"]
+        """In one transaction, which waits for all that others are writing and lets none of it come in between."""
+        tables = ", ".join(f"public.{name}" for name in self._tables)
+        words = ["SET session_replication_role = replica;", f"LOCK TABLE {tables} IN EXCLUSIVE MODE;"]
         for name, columns in self._tables.items():
             words.append(f"DELETE FROM public.{name}; INSERT INTO public.{name} ({columns}) OVERRIDING SYSTEM VALUE")
             words.append(f" SELECT {columns} FROM kept.{name};")
@@ -165,7 +168,7 @@ class Rows:
 
     async def fail_over(self, breaks: bool = True) -> None:
         """Put the rows back below a running server. Its connections break, unless a pooler hides that."""
-        name = psycopg.conninfo.conninfo_to_dict(self._url)["dbname"]
+        name = str(psycopg.conninfo.conninfo_to_dict(self._url)["dbname"])
         other = psycopg.conninfo.make_conninfo(self._url, dbname="postgres")
         async with (
             await psycopg.AsyncConnection.connect(self._url) as replica,
@@ -173,8 +176,7 @@ class Rows:
         ):
             if breaks:
                 await control.execute(f"ALTER DATABASE {name} ALLOW_CONNECTIONS false".encode())
-                query = "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE datname = %s AND pid <> %s"
-                await control.execute(query, (name, replica.info.backend_pid))
+                await _end_others(control, name, replica.info.backend_pid)
             while True:
                 try:
                     await self.put_back(replica)
@@ -183,3 +185,16 @@ class Rows:
                     await replica.rollback()
             await replica.commit()
             await control.execute(f"ALTER DATABASE {name} ALLOW_CONNECTIONS true".encode())
+
+
+async def _end_others(control: psycopg.AsyncConnection[Any], database: str, but: int) -> None:
+    """Until there are none: one that begins passes the check first, is only a lock on the database then, and is listed
+    among the connections last.
+    """
+    ended = """SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %(name)s AND pid <> %(but)s"""
+    begin = """SELECT pid FROM pg_locks WHERE locktype = 'object' AND classid = 'pg_database'::regclass
+        AND objid = (SELECT oid FROM pg_database WHERE datname = %(name)s) AND pid <> pg_backend_pid()"""
+    while await (
+        await control.execute(f"{ended} UNION ALL SELECT true FROM ({begin}) b", {"name": database, "but": but})
+    ).fetchall():
+        await asyncio.sleep(0.01)

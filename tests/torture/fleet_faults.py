@@ -10,6 +10,10 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import logging
+from collections import deque
+
+import uvloop
 
 from tests.support.back_rounds import back_rounds
 from tests.support.server_rounds import fault_rounds
@@ -28,10 +32,28 @@ def main(arguments: list[str]) -> int:
         attack = back_rounds(given.back, given.fleets, min(given.machines, 2), min(given.sessions, 2), given.seed)
     else:
         attack = fault_rounds(given.faults, given.machines, given.sessions, given.seed)
+    last = LastWords()
+    logging.basicConfig(handlers=[last], level=logging.WARNING)  # thousands of refusals that were asked for
+    failed: list[BaseException] = []
     try:
-        found = asyncio.run(attack)
-    except AssertionError as error:
-        print(f"fleet_faults: FAILED: {error}")
+        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:  # as the server has it
+            found = runner.run(attack)
+    except* AssertionError as group:
+        failed = list(group.exceptions)
+    if failed:
+        print("\n".join(last.lines), *(f"fleet_faults: FAILED: {error}" for error in failed), sep="\n")
         return 1
     print(f"fleet_faults: {given.back or given.faults} faults: {found}")
     return 0
+
+
+class LastWords(logging.Handler):
+    """Of all that is inside this process, for the message about a round that failed."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setFormatter(logging.Formatter("%(asctime)s %(message)s"))
+        self.lines: deque[str] = deque(maxlen=300)
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.lines.append(self.format(record))

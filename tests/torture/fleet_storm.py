@@ -21,8 +21,8 @@ from pathlib import Path
 
 from atlasbridge.fleet.server import people
 from tests.benchmarks.measure import pss_kb
-from tests.fleet_server.test_fleet_years import add_decisions
 from tests.support.fleet import until
+from tests.support.old_decisions import add_decisions
 from tests.support.server_rig import Rig, rig
 
 DURABLE = "-c max_connections=200 -c listen_addresses='' -c log_min_messages=fatal"
@@ -182,17 +182,17 @@ async def _shown(fleet: Rig, count: int) -> bool:
 
 def _work_s(fleet: Rig) -> dict[str, float]:
     """Processor time so far."""
-    postmaster = int((fleet.server.data / "postmaster.pid").read_text().split()[0])
-    servers = [postmaster, *_children(postmaster)]
     return {
         "servers": sum(_spent_s(process.pid) for process in fleet.fleet_servers.values()),
         "hubs": sum(_spent_s(process.pid) for process in fleet.members.values()),
-        "postgresql": sum(_spent_s(pid) for pid in servers),
+        "postgresql": sum(_spent_s(pid) for pid in postgres_pids(fleet)),
     }
 
 
-def _children(pid: int) -> list[int]:
-    return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+def postgres_pids(fleet: Rig) -> list[int]:
+    postmaster = int((fleet.server.data / "postmaster.pid").read_text().split()[0])
+    children = Path(f"/proc/{postmaster}/task/{postmaster}/children").read_text()
+    return [postmaster, *map(int, children.split())]
 
 
 def _spent_s(pid: int) -> float:

@@ -111,44 +111,64 @@ async def list_machines(database: Database, person: str) -> list[dict[str, Any]]
     )
 
 
-# Permissions are checked once for each folder of a machine, and each folder has an index of its newest decisions. A
-# page of history costs the same after a million decisions, even for a person who can see none of them. A person who can
-# see many folders finds an older page sooner in the last decisions of all folders.
+# A page of history is looked for in the last decisions of all folders, which fills it for a person who sees many of
+# them. Otherwise permissions are checked once for each folder, and each folder has an index of its newest decisions. So
+# a page costs about the same after a million decisions, also for a person who can see none of them.
+#
+# Decisions of one batch have the same time, so their ids decide which comes first.
+#
+# The limits are written into the statements, because PostgreSQL plans a statement once for all its values.
+LAST = 500  # decisions of all folders
+_NEWEST_FIRST = "ORDER BY d.made_at DESC, d.id DESC"
 _PAGE = f"""
-WITH allowed AS MATERIALIZED (
-    SELECT p.id, p.folder, m.name AS machine FROM places p JOIN machines m ON m.id = p.machine_id
-    WHERE {ALLOWED} ORDER BY p.decided_at DESC LIMIT %(places)s
-), last_of_all AS MATERIALIZED (
-    {{last_of_all}}
-), page AS (
-    SELECT d.*, allowed.folder, allowed.machine FROM {{found}} ORDER BY d.made_at DESC LIMIT %(limit)s
-)
-SELECT page.id AS decision_id, page.machine, page.machine_id || '.' || page.prompt_id AS prompt_id, page.folder,
-       p.body ->> 'excerpt' AS excerpt, page.person, page.value, page.made_at, page.settled_at, page.ok, page.stage,
-       page.sentence AS message
-FROM page JOIN prompts p USING (machine_id, prompt_id) ORDER BY page.made_at DESC
+SELECT d.id AS decision_id, place.machine, d.machine_id || '.' || d.prompt_id AS prompt_id, place.folder,
+       p.body ->> 'excerpt' AS excerpt, d.person, d.value, d.made_at, d.settled_at, d.ok, d.stage, d.sentence AS message
+FROM page JOIN decisions d ON d.id = page.id JOIN allowed place ON place.id = d.place_id
+JOIN prompts p ON (p.machine_id, p.prompt_id) = (d.machine_id, d.prompt_id) {_NEWEST_FIRST}
 """
-_NEWEST = """SELECT * FROM decisions d WHERE {of} (%(by)s = '' OR d.person = %(by)s) AND d.made_at < %(before)s
-    ORDER BY d.made_at DESC LIMIT {most}"""
-_OF_PLACE = _NEWEST.format(of="d.place_id = allowed.id AND", most="%(limit)s")
-HISTORY = _PAGE.format(last_of_all="SELECT", found=f"allowed CROSS JOIN LATERAL ({_OF_PLACE}) d")
-LAST_OF_ALL = _PAGE.format(
-    last_of_all=_NEWEST.format(of="", most=2000), found="last_of_all d JOIN allowed ON allowed.id = d.place_id"
-)
+_OLDER = "(d.made_at, d.id) < (%(before)s, %(before_id)s)"
+_ALLOWED_OF = f"""allowed AS MATERIALIZED (
+    SELECT p.id, p.folder, m.name AS machine FROM places p JOIN machines m ON m.id = p.machine_id WHERE {{of}} {ALLOWED}
+)"""
+_LAST_OF_ALL = f"""
+WITH last AS MATERIALIZED (
+    SELECT d.id, d.place_id, d.made_at FROM decisions d WHERE {{by}} {_OLDER} {_NEWEST_FIRST} LIMIT {{last}}
+), {_ALLOWED_OF.format(of="p.id = ANY(ARRAY(SELECT DISTINCT place_id FROM last)) AND")}, page AS (
+    SELECT d.id FROM last d JOIN allowed ON allowed.id = d.place_id {_NEWEST_FIRST} LIMIT {{limit}}
+){_PAGE}"""
+# Only the folders with the newest decisions can have one on the page, and none that is older than the newest of each.
+_OF_EACH_PLACE = f"""
+WITH {_ALLOWED_OF.format(of="")}, newest AS MATERIALIZED (
+    SELECT allowed.id, d.made_at FROM allowed CROSS JOIN LATERAL (
+        SELECT d.id, d.made_at FROM decisions d WHERE d.place_id = allowed.id AND {{by}} {_OLDER} {_NEWEST_FIRST}
+        LIMIT 1
+    ) d {_NEWEST_FIRST} LIMIT {{limit}}
+), oldest AS MATERIALIZED (
+    SELECT CASE count(*) WHEN {{limit}} THEN min(made_at) ELSE '-infinity' END AS made_at FROM newest
+), page AS (
+    SELECT d.id FROM newest CROSS JOIN LATERAL (
+        SELECT d.id, d.made_at FROM decisions d WHERE d.place_id = newest.id AND {{by}} {_OLDER}
+        AND d.made_at >= (SELECT made_at FROM oldest) {_NEWEST_FIRST} LIMIT {{limit}}
+    ) d {_NEWEST_FIRST} LIMIT {{limit}}
+){_PAGE}"""
+
+
+def history_statements(limit: int, by_person: bool) -> tuple[str, str]:
+    """The second finds the rest where the first does not fill a page."""
+    given = {"limit": limit, "last": max(LAST, limit), "by": "d.person = %(by)s AND" if by_person else ""}
+    return _LAST_OF_ALL.format(**given), _OF_EACH_PLACE.format(**given)
 
 
 async def list_history(database: Database, person: str, query: Mapping[str, str]) -> list[dict[str, Any]]:
-    """Decisions of the fleet, newest first. `before` is the time of the last decision of the previous page."""
+    """Decisions of the fleet, newest first. `before` and `before_id` are of the last decision of the previous page."""
     limit, by, before = _limit(query), query.get("person", ""), _before(query.get("before", ""))
-    first_page = not by and before is None
-    values = {"person": person, "may": "see", "by": by, "limit": limit, "places": limit if first_page else None}
-    async with database.transaction() as connection, connection.cursor(row_factory=dict_row) as cursor:
-        for statement in (HISTORY,) if first_page else (LAST_OF_ALL, HISTORY):
-            # After many pages PostgreSQL keeps one plan for all values, which cannot use the index by person.
-            await cursor.execute(statement, {**values, "before": before or "infinity"}, prepare=False)
-            found = await cursor.fetchall()
-            if len(found) == limit:
-                break
+    values = {"person": person, "may": "see", "by": by, "before": before or "infinity"}
+    values["before_id"] = query.get("before_id", "")
+    found: list[dict[str, Any]] = []
+    for statement in history_statements(limit, bool(by)):
+        found = await database.rows(statement, values)
+        if len(found) == limit:
+            break
     return found
 
 

@@ -163,6 +163,9 @@ class FleetOperations:
         self,
         person: Annotated[str, Is("only of this person", most=60)] = "",
         before: Annotated[str, Is("only those made before this moment", most=40)] = "",
+        before_id: Annotated[
+            str, Is("and, of those made at this moment, the ones listed after this one", most=60)
+        ] = "",
         limit: Annotated[int, Is("how many at most", least=1, most=200)] = 50,
     ) -> Annotated[tuple[Decision, ...], Is(key="decisions")]:
         """What was decided in the fleet, newest first."""
