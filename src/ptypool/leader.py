@@ -9,7 +9,6 @@ from __future__ import annotations
 import array
 import errno
 import fcntl
-import gc
 import marshal
 import os
 import signal
@@ -30,12 +29,12 @@ from ptypool.process import (
     exec_first,
     explain,
     fork_quietly,
-    hold_job,
+    lead_session,
     name_program,
     open_terminal,
     read_report,
+    reset_signals,
     set_window_size,
-    take_terminal,
 )
 
 _LENGTH = struct.Struct("=I")
@@ -174,16 +173,9 @@ def _lead(slave: int, line: int, lifeline: int | None) -> NoReturn:
     stage, number = 0, errno.EIO
     told: socket.socket | None = None
     try:
-        gc.disable()  # no finalizer of the parent's objects must run here
-        os.setsid()
-        between = 0 if lifeline is None else hold_job(lifeline)
-        take_terminal(slave)
+        between = lead_session(slave, lifeline)
         told = socket.socket(fileno=close_all_but(line))
-        for signal_number in RESETTABLE:
-            signal.signal(signal_number, signal.SIG_DFL)
-        signal.pthread_sigmask(signal.SIG_SETMASK, ())
-        if between:
-            os.waitpid(between, 0)
+        reset_signals(between)
         program, umask, numbers, fds = _hear(told)
         told.sendall(_HEARD)
         told = socket.socket(fileno=_inherit(told.detach(), numbers, fds))

@@ -350,26 +350,36 @@ def fork_quietly() -> int:
         return os.fork()
 
 
+def lead_session(slave: int, lifeline: int | None) -> int:
+    """In the child: begin a session of its own at this terminal. Returns the process that `reset_signals` waits for."""
+    gc.disable()  # no finalizer of the parent's objects must run here
+    os.setsid()
+    between = 0 if lifeline is None else hold_job(lifeline)
+    take_terminal(slave)
+    return between
+
+
+def reset_signals(between: int) -> None:
+    for signal_number in RESETTABLE:
+        signal.signal(signal_number, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())
+    if between:
+        os.waitpid(between, 0)  # not earlier, because it worked in parallel
+
+
 def _become(program: Program, slave: int, report_out: int, close_fds: bool, lifeline: int | None) -> NoReturn:
     """In the child: become the program, or report the failing stage and exit."""
     stage = 0
     number = errno.EIO
     try:
-        gc.disable()  # no finalizer of the parent's objects must run here
-        os.setsid()
-        between = 0 if lifeline is None else hold_job(lifeline)
-        take_terminal(slave)
+        between = lead_session(slave, lifeline)
         if close_fds:
             report_out = close_all_but(report_out)
         stage = 1
         if program.cwd is not None:
             os.chdir(program.cwd)
         stage = 2
-        for signal_number in RESETTABLE:
-            signal.signal(signal_number, signal.SIG_DFL)
-        signal.pthread_sigmask(signal.SIG_SETMASK, ())
-        if between:
-            os.waitpid(between, 0)  # not earlier, because it worked in parallel
+        reset_signals(between)
         number = exec_first(program)
     except OSError as error:
         number = error.errno or errno.EIO

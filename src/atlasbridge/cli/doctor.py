@@ -276,28 +276,17 @@ def check_sessions(home: Home) -> Check:
 
 
 def _listens(path: Path) -> bool:
-    if path.suffix == SUFFIX:
-        return _listens_at_port(path)
-    if not has_unix_sockets():
-        return False
-    with socket.socket(socket.AF_UNIX) as link:
-        link.settimeout(2.0)
-        try:
-            link.connect(str(path))
-        except (ConnectionRefusedError, FileNotFoundError):
-            return False
-        except OSError:
-            return True  # uncertain, so leave it alone
-    return True
-
-
-def _listens_at_port(path: Path) -> bool:
-    issued = read_pass(path)
-    if issued is None:
+    issued = read_pass(path) if path.suffix == SUFFIX else None
+    if issued is None and (path.suffix == SUFFIX or not has_unix_sockets()):
         return False
     try:
-        connect_loopback(issued, 2.0).close()
-    except (ConnectionRefusedError, Stranger):
+        if issued is not None:
+            connect_loopback(issued, 2.0).close()
+            return True
+        with socket.socket(socket.AF_UNIX) as link:
+            link.settimeout(2.0)
+            link.connect(str(path))
+    except (ConnectionRefusedError, FileNotFoundError, Stranger):
         return False
     except OSError:
         return True  # uncertain, so leave it alone

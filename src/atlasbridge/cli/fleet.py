@@ -20,7 +20,17 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 import click
 
 from atlasbridge.bootstrap import build_tracer, plan_server_chats
-from atlasbridge.cli.printing import DURATION, Renaming, home, json_option, last_option, print_json, print_table
+from atlasbridge.cli.printing import (
+    DURATION,
+    Renaming,
+    home,
+    json_option,
+    last_option,
+    print_found,
+    print_json,
+    print_table,
+    scope_option,
+)
 from atlasbridge.core.daemon.request import HubClient
 from atlasbridge.core.distribution import install_line
 from atlasbridge.core.errors import AtlasBridgeError, ChannelError, ConfigError, HubUnavailable
@@ -479,23 +489,13 @@ def machines(ctx: click.Context, database_url: str, include_gone: bool, as_json:
         raise click.UsageError("which database? Give --database URL, or set ATLASBRIDGE_FLEET_DATABASE")
     found = work(database_url, server.machines.listing, include_gone)
     told = [{**_plain(one), "state": _state(one)} for one in found]
-    if as_json:
-        print_json(told)
-        return
-    rows = [
-        (
-            one["name"],
-            one["state"],
-            one["open_prompts"],
-            one["sessions"],
-            one["version"],
-            one["log_fault"] or "as anchored",
-            one["limited"] or one["went_back"],
-        )
-        for one in told
-    ]
     columns = ("machine", "state", "open", "sessions", "version", "audit log", "notice")
-    print_table(columns, rows, "no machine has joined yet")
+    print_found(told, as_json, columns, _machine, "no machine has joined yet")
+
+
+def _machine(one: dict[str, Any]) -> tuple[object, ...]:
+    known = (one["name"], one["state"], one["open_prompts"], one["sessions"], one["version"])
+    return *known, one["log_fault"] or "as anchored", one["limited"] or one["went_back"]
 
 
 def _plain(row: dict[str, Any]) -> dict[str, Any]:
@@ -639,13 +639,7 @@ def _print_link(database_url: str, url: str, name: str) -> None:
 @database_option
 @click.argument("name")
 @click.argument("token")
-@click.option(
-    "--scope",
-    type=click.Choice(["read", "ask", "answer", "admin"]),
-    default="read",
-    show_default=True,
-    help="What a program with it is allowed to do; never more than NAME.",
-)
+@scope_option("What a program with it is allowed to do; never more than NAME.")
 def new_token(database_url: str, name: str, token: str, scope: str) -> None:
     """Print a new API token for NAME, called TOKEN and valid for a year."""
     secret, _ = work(database_url, server.people.add_token, name, token, scope, operator())
@@ -660,21 +654,15 @@ def list_logins(database_url: str, name: str, as_json: bool) -> None:
     """List the browsers and API tokens that are logged in, of NAME or of everybody."""
     found = work(database_url, server.people.logins, name)
     if as_json:
-        print_json([{key: value for key, value in _plain(one).items() if key != "token_hash"} for one in found])
-        return
-    rows = [
-        (
-            one["id"],
-            one["person"],
-            one["kind"],
-            one["name"],
-            one["scope"],
-            f"{one['seen_at'].astimezone():%Y-%m-%d %H:%M %Z}" if one["seen_at"] else "never used",
-            f"{one['expires_at']:%Y-%m-%d}",
-        )
-        for one in found
-    ]
-    print_table(("login", "person", "kind", "name", "scope", "last used", "until"), rows, "nobody is logged in")
+        found = [{key: value for key, value in _plain(one).items() if key != "token_hash"} for one in found]
+    columns = ("login", "person", "kind", "name", "scope", "last used", "until")
+    print_found(found, as_json, columns, _login, "nobody is logged in")
+
+
+def _login(one: dict[str, Any]) -> tuple[str, ...]:
+    used = f"{one['seen_at'].astimezone():%Y-%m-%d %H:%M %Z}" if one["seen_at"] else "never used"
+    who = (one["id"], one["person"], one["kind"], one["name"], one["scope"])
+    return *who, used, f"{one['expires_at']:%Y-%m-%d}"
 
 
 @people.command("logout")
@@ -760,21 +748,14 @@ def set_quiet(database_url: str, name: str, spans: tuple[str, ...], zone: str) -
 def list_people(database_url: str, as_json: bool) -> None:
     """List people, their teams and what they are allowed to do."""
     found = work(database_url, server.people.listing)
-    if as_json:
-        print_json(found)
-        return
-    rows = [
-        (
-            one["name"],
-            ", ".join(one["teams"]),
-            ", ".join(one["identities"]),
-            "everything"
-            if one["role"] == "admin"
-            else "; ".join(_right(right) for right in one["rights"]) or "nothing",
-        )
-        for one in found
-    ]
-    print_table(("name", "teams", "chats", "allowed"), rows, "nobody yet: atlasbridge fleet people add NAME")
+    empty = "nobody yet: atlasbridge fleet people add NAME"
+    print_found(found, as_json, ("name", "teams", "chats", "allowed"), _person, empty)
+
+
+def _person(one: dict[str, Any]) -> tuple[str, ...]:
+    rights = "; ".join(_right(right) for right in one["rights"]) or "nothing"
+    allowed = "everything" if one["role"] == "admin" else rights
+    return one["name"], ", ".join(one["teams"]), ", ".join(one["identities"]), allowed
 
 
 def _right(right: dict[str, str]) -> str:

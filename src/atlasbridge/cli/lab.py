@@ -14,7 +14,7 @@ import click
 
 from atlasbridge.bootstrap import describe_adapters, revert_dialects, update_dialects
 from atlasbridge.cli.by_name import find_session_id, named_session, sessions_of
-from atlasbridge.cli.printing import echo, home, hub_client, json_option, print_json, print_line, print_table
+from atlasbridge.cli.printing import echo, home, hub_client, json_option, print_found, print_json, print_line
 from atlasbridge.cli.run import needs_unix
 from atlasbridge.core.errors import AtlasBridgeError
 from atlasbridge.core.session.model import choose
@@ -292,22 +292,13 @@ def adapters_command() -> None:
 @json_option
 def list_command(as_json: bool) -> None:
     """List every tool with its own adapter or rules, and where they come from."""
-    found = describe_adapters(home())
-    if as_json:
-        print_json(found)
-        return
-    rows = [
-        (
-            item["name"],
-            " ".join(item["commands"]),
-            ", ".join(item["versions"]),
-            item["from"],
-            item["installed"] or "not installed",
-            item["health"],
-        )
-        for item in found
-    ]
-    print_table(("tool", "commands", "versions seen", "from", "installed", "health"), rows, "none")
+    columns = ("tool", "commands", "versions seen", "from", "installed", "health")
+    print_found(describe_adapters(home()), as_json, columns, _adapter, "none")
+
+
+def _adapter(one: dict[str, Any]) -> tuple[str, ...]:
+    name, commands, versions = one["name"], " ".join(one["commands"]), ", ".join(one["versions"])
+    return name, commands, versions, one["from"], one["installed"] or "not installed", one["health"]
 
 
 @adapters_command.command("show")

@@ -22,9 +22,9 @@ from atlasbridge.cli.printing import (
     hub_client,
     json_option,
     last_option,
+    print_found,
     print_json,
     print_line,
-    print_table,
 )
 from atlasbridge.cli.sessions import ran
 from atlasbridge.core.audit.chain import Head
@@ -274,10 +274,7 @@ def show(limit: int, session: str, prompt: str, event: str, as_json: bool) -> No
         and prompt_id in ("", entry.get("prompt_id"))
         and event.upper() in ("", entry["event"])
     ][-limit:]
-    if as_json:
-        print_json(entries)
-        return
-    print_table(("seq", "time", "event", "session", "prompt", "what"), [entry_row(entry) for entry in entries], "empty")
+    print_found(entries, as_json, ("seq", "time", "event", "session", "prompt", "what"), entry_row, "empty")
 
 
 def _entries() -> Iterator[dict[str, Any]]:

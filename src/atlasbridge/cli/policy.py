@@ -12,7 +12,17 @@ import click
 
 from atlasbridge.cli.by_name import find_prompt_id
 from atlasbridge.cli.help import complete_prompts
-from atlasbridge.cli.printing import DURATION, Renaming, echo, home, hub_client, json_option, print_json, print_table
+from atlasbridge.cli.printing import (
+    DURATION,
+    Renaming,
+    echo,
+    home,
+    hub_client,
+    json_option,
+    print_found,
+    print_json,
+    print_table,
+)
 from atlasbridge.core.clock import SystemClock, iso
 from atlasbridge.core.errors import AtlasBridgeError, ConfigError, HubUnavailable
 from atlasbridge.core.policy.offer import PastQuestion
@@ -368,13 +378,11 @@ def list_grants(as_json: bool) -> None:
     """List what is allowed now, for how long, and by whom."""
     with hub_client() as hub:
         grants = hub.ask("grants")["grants"]
-    if as_json:
-        print_json(grants)
-        return
-    rows = [
-        (item["grant_id"][:8], item["allows"], item["tool"], where(item), left(item), item["by"]) for item in grants
-    ]
-    print_table(("grant", "allows", "tool", "where", "left", "by"), rows, "nothing is granted")
+    print_found(grants, as_json, ("grant", "allows", "tool", "where", "left", "by"), _grant, "nothing is granted")
+
+
+def _grant(one: dict[str, Any]) -> tuple[str, ...]:
+    return one["grant_id"][:8], one["allows"], one["tool"], where(one), left(one), one["by"]
 
 
 @grants_command.command("remove")

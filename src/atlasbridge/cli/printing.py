@@ -69,6 +69,21 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[object]], empty:
     click.echo("\n".join(lay_out(columns, shown, terminal_cols())))
 
 
+def print_found(
+    found: Sequence[Any], as_json: bool, columns: Sequence[str], row: Callable[[Any], Sequence[object]], empty: str
+) -> None:
+    """The list itself as JSON, or a table with one `row` for each."""
+    if as_json:
+        print_json(found)
+    else:
+        print_table(columns, [row(one) for one in found], empty)
+
+
+def scope_option(about: str) -> Callable[[Any], Any]:
+    kinds = click.Choice(["read", "ask", "answer", "admin"])
+    return click.option("--scope", type=kinds, default="read", show_default=True, help=about)
+
+
 def ago(at: str) -> str:
     """The time since a moment, for people."""
     return span(SystemClock().wall() - parse_iso(at)) if at else ""

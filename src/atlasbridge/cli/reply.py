@@ -13,7 +13,17 @@ import click
 from atlasbridge.cli.by_name import find_prompt_id, find_session_id, sessions_of
 from atlasbridge.cli.help import complete_prompts, complete_sessions
 from atlasbridge.cli.overview import asking_line, is_idle, why_left
-from atlasbridge.cli.printing import DURATION, Renaming, ago, echo, hub_client, json_option, print_json, print_table
+from atlasbridge.cli.printing import (
+    DURATION,
+    Renaming,
+    ago,
+    echo,
+    hub_client,
+    json_option,
+    print_found,
+    print_json,
+    print_table,
+)
 from atlasbridge.core.daemon.request import HubClient
 from atlasbridge.core.escape import escape_controls
 from atlasbridge.core.prompt.gate import LEAVES
@@ -189,14 +199,12 @@ def list_later(as_json: bool) -> None:
     """List scheduled answers and reminders, with their time and person."""
     with hub_client() as hub:
         found = hub.ask("later")["later"]
-    if as_json:
-        print_json(found)
-        return
-    rows = [
-        (item["later_id"][:8], item["when"], item["what"], item["name"], item["by_name"], item["excerpt"])
-        for item in found
-    ]
-    print_table(("later", "when", "what", "name", "by", "question"), rows, "nothing is kept for later")
+    columns = ("later", "when", "what", "name", "by", "question")
+    print_found(found, as_json, columns, _later, "nothing is kept for later")
+
+
+def _later(one: dict[str, Any]) -> tuple[str, ...]:
+    return one["later_id"][:8], one["when"], one["what"], one["name"], one["by_name"], one["excerpt"]
 
 
 @later_command.command("remove")

@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from atlasbridge.cli.printing import Renaming, ago, echo, home, json_option, print_json, print_table
+from atlasbridge.cli.printing import Renaming, ago, echo, home, json_option, print_found, print_json, scope_option
 from atlasbridge.core.clock import SystemClock
 from atlasbridge.core.daemon.request import HubClient, ensure_hub
 from atlasbridge.core.errors import AtlasBridgeError
@@ -113,13 +113,12 @@ def _show_link(page: PageClient, opens: bool | None, draws: bool | None, scope: 
 def devices(as_json: bool) -> None:
     """List the browsers that are logged in."""
     found = PageClient(home()).ask("devices")["devices"]
-    if as_json:
-        print_json(found)
-        return
-    rows = [
-        (item["login_id"], item["name"], item["scope"], ago(item["created_at"]), ago(item["seen_at"])) for item in found
-    ]
-    print_table(("id", "name", "scope", "since", "last seen"), rows, "no browser is logged in")
+    columns = ("id", "name", "scope", "since", "last seen")
+    print_found(found, as_json, columns, _device, "no browser is logged in")
+
+
+def _device(one: dict[str, Any]) -> tuple[str, ...]:
+    return one["login_id"], one["name"], one["scope"], ago(one["created_at"]), ago(one["seen_at"])
 
 
 @web_command.command("remove")
@@ -167,12 +166,8 @@ def token_command() -> None:
 
 @token_command.command("add")
 @click.argument("name")
-@click.option(
-    "--scope",
-    type=click.Choice(["read", "ask", "answer", "admin"]),
-    default="read",
-    show_default=True,
-    help="read looks, ask also asks, answer also answers, admin also types, ends and starts sessions and makes tokens.",
+@scope_option(
+    "read looks, ask also asks, answer also answers, admin also types, ends and starts sessions and makes tokens."
 )
 @json_option
 def create(name: str, scope: str, as_json: bool) -> None:
@@ -190,11 +185,11 @@ def create(name: str, scope: str, as_json: bool) -> None:
 def list_tokens(as_json: bool) -> None:
     """List tokens, without their secrets."""
     tokens = PageClient(home()).ask("tokens")["tokens"]
-    if as_json:
-        print_json(tokens)
-        return
-    rows = [(item["token_id"], item["name"], item["scope"], ago(item["created_at"])) for item in tokens]
-    print_table(("id", "name", "scope", "age"), rows, "no tokens")
+    print_found(tokens, as_json, ("id", "name", "scope", "age"), _token, "no tokens")
+
+
+def _token(one: dict[str, Any]) -> tuple[str, ...]:
+    return one["token_id"], one["name"], one["scope"], ago(one["created_at"])
 
 
 @token_command.command("remove")
@@ -245,11 +240,12 @@ def add(name: str, draws: bool | None, as_json: bool) -> None:
 def list_keys(as_json: bool) -> None:
     """List the passkeys that are enrolled."""
     found = PageClient(home()).ask("passkeys")["passkeys"]
-    if as_json:
-        print_json(found)
-        return
-    rows = [(one["key_id"][:KEY_SHOWN], one["name"], one["rp_id"], one["by"], ago(one["created_at"])) for one in found]
-    print_table(("id", "name", "for", "added by", "age"), rows, "no passkeys; add one with: atlasbridge passkey add")
+    empty = "no passkeys; add one with: atlasbridge passkey add"
+    print_found(found, as_json, ("id", "name", "for", "added by", "age"), _passkey, empty)
+
+
+def _passkey(one: dict[str, Any]) -> tuple[str, ...]:
+    return one["key_id"][:KEY_SHOWN], one["name"], one["rp_id"], one["by"], ago(one["created_at"])
 
 
 @passkey_command.command("remove")

@@ -14,27 +14,8 @@ from collections.abc import Callable
 from typing import IO, TYPE_CHECKING, Any
 
 from atlasbridge.core.errors import AtlasBridgeError
-from atlasbridge.core.prompt.mcp_messages import (
-    BAD_PARAMS,
-    INVALID_REQUEST,
-    PARSE_ERROR,
-    PROGRESS_S,
-    BadArguments,
-    Json,
-    RpcError,
-    ToolCall,
-    answer_at_once,
-    answer_in,
-    check_tool,
-    check_version,
-    elicits,
-    failed,
-    greet,
-    label_of,
-    name_of,
-    progress_of,
-    result_of,
-)
+from atlasbridge.core.prompt import mcp_messages as mcp
+from atlasbridge.core.prompt.mcp_messages import Json
 
 if TYPE_CHECKING:
     from atlasbridge.core.home import Home
@@ -67,17 +48,17 @@ class Call:
             open_question.withdraw()
 
     def run(self) -> None:
-        result = failed(
+        result = mcp.failed(
             self._params, RuntimeError("It failed for a reason that this server wrote to its standard error")
         )
         try:
-            result = result_of(self._params, self._work(ToolCall(self._params, os.getcwd())))
-        except (BadArguments, AtlasBridgeError, OSError) as error:
-            result = failed(self._params, error)
+            result = mcp.result_of(self._params, self._work(mcp.ToolCall(self._params, os.getcwd())))
+        except (mcp.BadArguments, AtlasBridgeError, OSError) as error:
+            result = mcp.failed(self._params, error)
         finally:  # the client must always get a response, otherwise it would wait for ever
             self._server.finish(self, result)
 
-    def _work(self, call: ToolCall) -> str:
+    def _work(self, call: mcp.ToolCall) -> str:
         if call.question is None:
             return self._notify(call.message)
         handed, words = self._ask(call, call.question)
@@ -91,7 +72,7 @@ class Call:
             hub.ask("notify", message=message, label=self.label)
         return "Told."
 
-    def _ask(self, call: ToolCall, question: Question) -> tuple[Handed, str]:
+    def _ask(self, call: mcp.ToolCall, question: Question) -> tuple[Handed, str]:
         """Ask with regular progress messages; a cancelled call withdraws its question."""
         from atlasbridge.core.prompt.question import Handed, prompt_of, words_of
         from atlasbridge.core.system import own_parent
@@ -118,14 +99,14 @@ class Call:
 
     def _show_life(self, over: threading.Event) -> None:
         waited_s = 0.0
-        while not over.wait(PROGRESS_S):
-            waited_s += PROGRESS_S
-            if (told := progress_of(self._params, waited_s)) is None:
+        while not over.wait(mcp.PROGRESS_S):
+            waited_s += mcp.PROGRESS_S
+            if (told := mcp.progress_of(self._params, waited_s)) is None:
                 return
             self._server.send(told)
 
     def _take_form(self, result: Json) -> None:
-        answer = answer_in(result)
+        answer = mcp.answer_in(result)
         with self._lock:
             open_question = self._open_question
             if answer and open_question is not None:
@@ -165,14 +146,14 @@ class McpServer:
         try:
             said = json.loads(line)
         except (ValueError, RecursionError):
-            return self.send({"id": None, "error": {"code": PARSE_ERROR, "message": "this is no JSON"}})
+            return self.send({"id": None, "error": {"code": mcp.PARSE_ERROR, "message": "this is no JSON"}})
         for message in said if isinstance(said, list) else [said]:  # protocol version 2025-03-26 has batches
             self._take(message)
         return None
 
     def _take(self, message: Any) -> None:
         if not isinstance(message, dict) or message.get("jsonrpc") != "2.0":
-            return self.send({"id": None, "error": {"code": INVALID_REQUEST, "message": "this is no JSON-RPC 2.0"}})
+            return self.send({"id": None, "error": {"code": mcp.INVALID_REQUEST, "message": "this is no JSON-RPC 2.0"}})
         method, params = message.get("method"), message.get("params") or {}
         if method is None:
             return self._take_answer(message)
@@ -180,9 +161,9 @@ class McpServer:
             return self._take_notice(str(method), params)
         try:
             if not isinstance(params, dict):
-                raise RpcError(BAD_PARAMS, "the parameters must be an object")
+                raise mcp.RpcError(mcp.BAD_PARAMS, "the parameters must be an object")
             result = self._perform(str(method), params, message["id"])
-        except RpcError as error:
+        except mcp.RpcError as error:
             return self.send({"id": message["id"], "error": error.body})
         if result is not None:
             self.send({"id": message["id"], "result": result})
@@ -190,23 +171,23 @@ class McpServer:
 
     def _perform(self, method: str, params: Json, request_id: Any) -> Json | None:
         """Return the result, or None if a thread sends it later."""
-        check_version(params)
+        mcp.check_version(params)
         match method:
             case "initialize":
-                self._client, self._elicits = name_of(params.get("clientInfo")), elicits(params)
-                return greet(params)
+                self._client, self._elicits = mcp.name_of(params.get("clientInfo")), mcp.elicits(params)
+                return mcp.greet(params)
             case "tools/call":
                 self._call(params, request_id)
                 return None
-        return answer_at_once(method, params)
+        return mcp.answer_at_once(method, params)
 
     def _call(self, params: Json, request_id: Any) -> None:
-        check_tool(params)
-        label = self._label or label_of(params) or self._client or "an MCP client"
+        mcp.check_tool(params)
+        label = self._label or mcp.label_of(params) or self._client or "an MCP client"
         call = Call(self, request_id, params, label, self._elicits)
         with self._lock:
             if call.key in self._calls:
-                raise RpcError(INVALID_REQUEST, "this id is in use")
+                raise mcp.RpcError(mcp.INVALID_REQUEST, "this id is in use")
             self._calls[call.key] = call
         thread = threading.Thread(target=call.run, name="call", daemon=True)
         self._threads = [*(one for one in self._threads if one.is_alive()), thread]

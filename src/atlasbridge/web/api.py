@@ -10,7 +10,7 @@ import math
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NoReturn, Protocol
 
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
@@ -142,12 +142,7 @@ async def perform(site: Site, operation: Operation[..., Any], request: Request) 
     caller = caller_of(site, request) if operation.scope else NOBODY
     if isinstance(caller, Response):
         return caller
-    if operation.scope and not caller.may(operation.scope):
-        return problem(403, "wrong_scope", f"this needs the scope {operation.scope}")
-    try:
-        given = await read_request(site.readers, operation, request, caller.body)
-    except BadValue as error:
-        return problem(422, "bad_value", str(error))
+    given = await read_allowed(caller, site.readers, operation, request, caller.body)
     if isinstance(given, Response):
         return given
     if refused := await _refuse_session(site, operation, request):
@@ -229,6 +224,22 @@ def in_query(operation: Operation[..., Any]) -> list[table.Parameter]:
 def in_body(operation: Operation[..., Any]) -> list[table.Parameter]:
     own = [one for one in operation.parameters.values() if one.name not in operation.in_path]
     return [] if operation.method == "GET" else own
+
+
+class Scoped(Protocol):
+    def may(self, scope: str, /) -> bool: ...
+
+
+async def read_allowed(
+    caller: Scoped, readers: Readers, operation: Operation[..., Any], request: Request, signed: str = ""
+) -> SimpleNamespace | Response:
+    """The parameters, or why this caller is refused: the scope is missing, or a value is wrong."""
+    if operation.scope and not caller.may(operation.scope):
+        return problem(403, "wrong_scope", f"this needs the scope {operation.scope}")
+    try:
+        return await read_request(readers, operation, request, signed)
+    except BadValue as error:
+        return problem(422, "bad_value", str(error))
 
 
 async def read_request(

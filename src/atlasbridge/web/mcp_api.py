@@ -18,29 +18,8 @@ from atlasbridge.core.errors import AtlasBridgeError
 from atlasbridge.core.escape import escape_controls
 from atlasbridge.core.ids import new_id
 from atlasbridge.core.ports import Integrations
-from atlasbridge.core.prompt.mcp_messages import (
-    BAD_PARAMS,
-    ENVELOPE_VERSIONS,
-    HANDSHAKE_VERSIONS,
-    INVALID_REQUEST,
-    PARSE_ERROR,
-    PROGRESS_S,
-    BadArguments,
-    Json,
-    RpcError,
-    ToolCall,
-    answer_at_once,
-    answer_in,
-    check_tool,
-    check_version,
-    elicits,
-    failed,
-    greet,
-    label_of,
-    name_of,
-    progress_of,
-    result_of,
-)
+from atlasbridge.core.prompt import mcp_messages as mcp
+from atlasbridge.core.prompt.mcp_messages import Json
 from atlasbridge.core.prompt.model import Answer
 from atlasbridge.core.prompt.question import Handed, Question, RemoteQuestion, prompt_of
 from atlasbridge.core.prompt.redact import redact
@@ -107,7 +86,7 @@ class McpEndpoint:
         if not caller.token or not caller.may("ask"):
             return problem(403, "wrong_scope", "this needs a token with the scope ask")
         version = request.headers.get("mcp-protocol-version", "")
-        if version and version not in (*HANDSHAKE_VERSIONS, *ENVELOPE_VERSIONS):
+        if version and version not in (*mcp.HANDSHAKE_VERSIONS, *mcp.ENVELOPE_VERSIONS):
             return problem(400, "bad_request", f"version {version[:40]} of the protocol is not known here")
         session = f"{caller.key}:{request.headers.get(SESSION, '')}"
         if request.method == "DELETE":
@@ -117,13 +96,13 @@ class McpEndpoint:
         try:
             message = await read_body(self._host.readers, request)
         except BadValue:
-            return _error(None, PARSE_ERROR, "this is no JSON object", 400)
+            return _error(None, mcp.PARSE_ERROR, "this is no JSON object", 400)
         return message if isinstance(message, Response) else await self._take(request, caller, session, message)
 
     async def _take(self, request: Request, caller: Caller, session: str, message: Json) -> Response:
         params = message.get("params") or {}
         if message.get("jsonrpc") != "2.0" or not isinstance(params, dict):
-            return _error(message.get("id"), INVALID_REQUEST, "this is no JSON-RPC 2.0", 400)
+            return _error(message.get("id"), mcp.INVALID_REQUEST, "this is no JSON-RPC 2.0", 400)
         if "method" not in message:
             self._take_answer(caller, message)
             return Response(status_code=202)
@@ -132,21 +111,21 @@ class McpEndpoint:
             self._take_notice(caller, method, params)
             return Response(status_code=202)
         try:
-            check_version(params)
+            mcp.check_version(params)
             if method == "initialize":
                 return self._initialize(caller, message["id"], params)
             if method == "tools/call":
                 return await self._call(request, caller, session, message["id"], params)
-            return _result(message["id"], answer_at_once(method, params))
-        except RpcError as error:
+            return _result(message["id"], mcp.answer_at_once(method, params))
+        except mcp.RpcError as error:
             return JSONResponse({"jsonrpc": "2.0", "id": message["id"], "error": error.body})
 
     def _initialize(self, caller: Caller, request_id: Any, params: Json) -> Response:
         while len(self._sessions) >= MOST_SESSIONS:
             del self._sessions[next(iter(self._sessions))]
         name = new_id()
-        self._sessions[f"{caller.key}:{name}"] = (name_of(params.get("clientInfo")), elicits(params))
-        answer = _result(request_id, greet(params))
+        self._sessions[f"{caller.key}:{name}"] = (mcp.name_of(params.get("clientInfo")), mcp.elicits(params))
+        answer = _result(request_id, mcp.greet(params))
         answer.headers[SESSION] = name
         return answer
 
@@ -162,16 +141,16 @@ class McpEndpoint:
             form.set_result(message["result"])
 
     async def _call(self, request: Request, caller: Caller, session: str, request_id: Any, params: Json) -> Response:
-        check_tool(params)
+        mcp.check_tool(params)
         key = (caller.key, json.dumps(request_id))
         if key in self._calls:
-            raise RpcError(INVALID_REQUEST, "this id is in use")
+            raise mcp.RpcError(mcp.INVALID_REQUEST, "this id is in use")
         if len(self._calls) >= MOST_CALLS:
             return problem(503, "unavailable", "too many questions are waiting")
         if not isinstance(params.get("arguments"), dict | None):
-            raise RpcError(BAD_PARAMS, "the arguments must be an object")
+            raise mcp.RpcError(mcp.BAD_PARAMS, "the arguments must be an object")
         client, has_forms = self._sessions.get(session, ("", False))
-        label = label_of(params) or client or caller.identity.partition(":")[2]
+        label = mcp.label_of(params) or client or caller.identity.partition(":")[2]
         label = await self._host.label(request, escape_controls(label, keep_lines=False))
         return event_stream(self._pour(_Call(self, caller, label, params, has_forms), key, request_id))
 
@@ -183,14 +162,14 @@ class McpEndpoint:
         try:
             while not working.done() and not unwanted.is_set():
                 sending = asyncio.ensure_future(call.out.get())
-                await asyncio.wait({working, leaving, sending}, timeout=PROGRESS_S, return_when="FIRST_COMPLETED")
+                await asyncio.wait({working, leaving, sending}, timeout=mcp.PROGRESS_S, return_when="FIRST_COMPLETED")
                 if sending.done():
                     yield _event(sending.result())
                     continue
                 sending.cancel()
                 if not working.done() and not unwanted.is_set():
-                    waited_s += PROGRESS_S
-                    progress = progress_of(call.params, waited_s)
+                    waited_s += mcp.PROGRESS_S
+                    progress = mcp.progress_of(call.params, waited_s)
                     yield b": still here\n\n" if progress is None else _event(progress)
             if not unwanted.is_set():
                 yield _event({"id": request_id, "result": working.result()})
@@ -215,28 +194,28 @@ class _Call:
 
     async def run(self) -> Json:
         try:
-            call = ToolCall(self.params)
+            call = mcp.ToolCall(self.params)
             asked = call.question
             told = await (self._notify(call.message) if asked is None else self._ask(call, asked))
-            return result_of(self.params, told)
-        except (BadArguments, AtlasBridgeError) as error:
-            return failed(self.params, error)
+            return mcp.result_of(self.params, told)
+        except (mcp.BadArguments, AtlasBridgeError) as error:
+            return mcp.failed(self.params, error)
 
     async def _notify(self, message: str) -> str:
         text = redact(escape_controls(message)).strip()
         if not text:
-            raise BadArguments("there is nothing to tell")
+            raise mcp.BadArguments("there is nothing to tell")
         await self._host.tell(f"{self._label}: {text}")
         return "Told."
 
-    async def _ask(self, call: ToolCall, asked: Question) -> str:
+    async def _ask(self, call: mcp.ToolCall, asked: Question) -> str:
         prompt_of(asked)  # raises an error for an invalid question before any person is asked
         question = RemoteQuestion(new_id(), self._caller.identity, asked, self._label, call.ttl_s)
         waiting = asyncio.ensure_future(self._wait(question))
         form = self._show_form(call.form) if self._has_forms and call.form else None
         try:
             await asyncio.wait({one for one in (waiting, form) if one is not None}, return_when="FIRST_COMPLETED")
-            if form is not None and not waiting.done() and (words := answer_in(form.result())):
+            if form is not None and not waiting.done() and (words := mcp.answer_in(form.result())):
                 return words
             return call.told(*await waiting)  # if the form was closed, the question stays open elsewhere
         finally:

@@ -101,11 +101,14 @@ def check_entry(head: Head, line: str) -> Fault | Head:
     return Head(seq, entry["hash"])
 
 
-def check_chain(lines: Iterable[str], head: Head = START) -> Fault | Head:
-    """Follows the chain from `head`. Returns its end, or the first fault."""
+def check_chain(lines: Iterable[str], head: Head = START, anchored: Mapping[int, str] | None = None) -> Fault | Head:
+    """Follows the chain from `head`. Returns its end, or the first fault. `anchored`: the hashes that a server keeps,
+    by number of entries."""
     for line in lines:
         step = check_entry(head, line)
         if isinstance(step, Fault):
             return step
+        if anchored and anchored.get(step.entries, step.hash) != step.hash:
+            return Fault(step.entries, "was rewritten: another one was anchored at the server")
         head = step
     return head

@@ -405,7 +405,7 @@ def _attempt(act: Callable[[], Any]) -> tuple[Any, Exception | None]:
     """An error in one action affects only its own caller."""
     try:
         return act(), None
-    except Exception as fault:  # not a boundary: it is raised again for the caller of this action
+    except Exception as fault:  # the boundary between decisions: it is raised again for the caller of this one
         return None, fault
 
 

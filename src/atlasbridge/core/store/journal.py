@@ -273,7 +273,7 @@ def _follow(consequence: Callable[[], object]) -> None:
     disk."""
     try:
         consequence()
-    except Exception:  # the boundary between the decisions of a group
+    except Exception:  # the boundary between decisions that share a commit
         log.exception("what follows from something that was recorded failed")
 
 

@@ -27,16 +27,16 @@ from atlasbridge.core.fleet_wire import encode_invitation
 from atlasbridge.core.operations import Operation, Refused
 from atlasbridge.core.policy.reader import read_policy
 from atlasbridge.core.routing.shell_parser import ShellParser
-from atlasbridge.core.schema import BadValue, write
+from atlasbridge.core.schema import write
 from atlasbridge.fleet.server import audit, decisions, lists, machines, people, reports
 from atlasbridge.fleet.server import operations as table
 from atlasbridge.fleet.server.context import ServerContext
-from atlasbridge.fleet.server.database import BOARD
+from atlasbridge.fleet.server.database import BOARD, called_within
 from atlasbridge.fleet.server.decisions import Proposal
 from atlasbridge.fleet.server.lists import read_asked, read_session
 from atlasbridge.fleet.server.operations import OFFERED
 from atlasbridge.fleet.server.people import SCOPES, Caller, who
-from atlasbridge.web.api import PREFIX, problem, read_request, refuse, render_openapi, routes_of
+from atlasbridge.web.api import PREFIX, problem, read_allowed, refuse, render_openapi, routes_of
 from atlasbridge.web.guard import Readers
 from atlasbridge.web.push import refuse_push
 from atlasbridge.web.stream import encode_event, event_stream
@@ -89,12 +89,7 @@ class FleetApi:
             return problem(
                 401, "unauthorized", "Show a token, or log in on the page. This one is not valid (any more)."
             )
-        if operation.scope and not caller.may(operation.scope):
-            return problem(403, "wrong_scope", f"this needs the scope {operation.scope}")
-        try:
-            given = await read_request(self._readers, operation, request)
-        except BadValue as error:
-            return problem(422, "bad_value", str(error))
+        given = await read_allowed(caller, self._readers, operation, request)
         if isinstance(given, Response):
             return given
         if request.method == "HEAD" and operation.streams:
@@ -202,11 +197,7 @@ class FleetApi:
                     now = render_screen(frame) if isinstance(frame, dict) else None
                     yield encode_event({"event": "screen", **diff_screen(before, now)}) if now else b": nothing yet\n\n"
                     before = now
-                    try:
-                        async with asyncio.timeout(reports.LOOK_S / 2):
-                            await called.wait()
-                    except TimeoutError:
-                        pass  # nothing changed: renew the record that this person is watching
+                    await called_within(called, reports.LOOK_S / 2)  # then renew the record that this person watches
         finally:
             await reports.look_away(self._database, machine, session, caller.name)
             self._context.wakeups.tell(f"job:{machine}")
@@ -230,10 +221,7 @@ class FleetApi:
                         looked = clock()
                     yield changed
                     await asyncio.sleep(CALM_S)
-                    try:
-                        async with asyncio.timeout(KEEP_ALIVE_S):
-                            await called.wait()
-                    except TimeoutError:
+                    if not await called_within(called, KEEP_ALIVE_S):
                         yield b": still here\n\n"
         finally:
             self._context.pages -= 1

@@ -14,7 +14,7 @@ from typing import Any
 
 from psycopg.types.json import Json, Jsonb
 
-from atlasbridge.core.audit.chain import Fault, Head, check_entry, seal_entry
+from atlasbridge.core.audit.chain import Fault, Head, check_chain, check_entry, seal_entry
 from atlasbridge.core.clock import iso
 from atlasbridge.core.ids import new_id
 from atlasbridge.core.prompt.redact import redact_data
@@ -239,7 +239,7 @@ async def take_proof(database: Database, machine_id: str, message: Mapping[str, 
         start = Head(int(known["proved_count"]), str(known["proved_hash"]))
         anchored = await _anchored(connection, machine_id, start.entries)
         anchored[int(known["head_count"])] = str(known["head_hash"])  # the last reported head, anchored or not
-        followed = _follow(start, [str(line) for line in message["lines"]], anchored)
+        followed = check_chain([str(line) for line in message["lines"]], start, anchored)
         if isinstance(followed, Fault):
             fault = f"entry {followed.seq} {followed.problem}"
             await _blame(connection, machine_id, fault, now, bool(known["log_fault"]))
@@ -270,17 +270,6 @@ async def newest_heads(database: Database, machine_id: str) -> list[str]:
         UNION SELECT count, hash FROM heads WHERE machine_id = %s ORDER BY count DESC LIMIT %s"""
     found = await database.rows(query, machine_id, machine_id, MOST_HEADS)
     return [f"{one['count']}:{one['hash']}" for one in found if one["count"]]
-
-
-def _follow(head: Head, lines: list[str], anchored: Mapping[int, str]) -> Head | Fault:
-    for line in lines:
-        step = check_entry(head, line)
-        if isinstance(step, Fault):
-            return step
-        if anchored.get(step.entries, step.hash) != step.hash:
-            return Fault(step.entries, "was rewritten: another one was anchored at the server")
-        head = step
-    return head
 
 
 async def _done(connection: Connection, message: Mapping[str, Any], machine_id: str, at: datetime) -> None:

@@ -25,7 +25,7 @@ from atlasbridge.fleet.server import reports
 from atlasbridge.fleet.server.chat_api import ChatReplies, FleetHubApi
 from atlasbridge.fleet.server.chat_cache import ChatCache, Directory, chat_policy
 from atlasbridge.fleet.server.context import ServerContext
-from atlasbridge.fleet.server.database import BOARD, LeaderLock, turn
+from atlasbridge.fleet.server.database import BOARD, LeaderLock, called_within, turn
 from atlasbridge.fleet.server.lists import GONE, FleetPrompt, Key
 
 log = logging.getLogger(__name__)
@@ -113,11 +113,7 @@ class Chats:
                     self._context.wakeups.tell(f"asks:{machine_id}")
                 await self._carry_notices(escalation.channels, server)
                 await asyncio.sleep(min(max(CALM_S, REST * (self._clock.now() - began)), LONGEST_REST_S))
-                try:
-                    async with asyncio.timeout(LOOK_S):
-                        await called.wait()
-                except TimeoutError:
-                    pass  # a step can be due
+                await called_within(called, LOOK_S)  # a step can be due
 
     async def _carry_notices(self, channels: Mapping[str, bool], server: FleetHubApi) -> None:
         """Send machines' notices to the people who can see something of the machine."""

@@ -13,7 +13,7 @@ from atlasbridge.core.daemon.receipts import WINDOW_S
 from atlasbridge.core.errors import StoreError
 from atlasbridge.core.ids import new_id
 from atlasbridge.fleet.server import audit, decisions, machines, reports
-from atlasbridge.fleet.server.database import BOARD, Database, Wakeups
+from atlasbridge.fleet.server.database import BOARD, Database, Wakeups, called_within
 from atlasbridge.fleet.server.decisions import Decision
 from atlasbridge.fleet.server.machines import Identity, identity_of
 from atlasbridge.fleet.server.push import FleetPush
@@ -148,11 +148,7 @@ class ServerContext:
         with self.wakeups.waiting(f"decision:{decision.decision_id}") as called:
             self.wakeups.tell(f"machine:{decision.machine_id}", BOARD)
             while not decision.settled and clock() < deadline:
-                try:
-                    async with asyncio.timeout(LOOK_S):
-                        await called.wait()
-                except TimeoutError:
-                    pass  # the notification can be lost, so read the row
+                await called_within(called, LOOK_S)
                 called.clear()
                 decision = await decisions.find(self.database, decision.decision_id, person) or decision
         self.trace(decision.prompt_id, "fleet.decide", began, self.database.clock.wall(), stage=decision.stage)

@@ -355,6 +355,16 @@ GATHER_S = 0.02  # the first notification is sent at once, later ones are collec
 LONGEST_KEY = 200  # PostgreSQL allows 8000 bytes, and machines choose parts of a key
 
 
+async def called_within(called: asyncio.Event, seconds: float) -> bool:
+    """Whether a notification comes in this time. One can be lost, so a caller looks again in any case."""
+    try:
+        async with asyncio.timeout(seconds):
+            await called.wait()
+    except TimeoutError:
+        return False
+    return True
+
+
 class Wakeups:
     def __init__(self, database: Database) -> None:
         self._database = database

@@ -20,7 +20,7 @@ from atlasbridge.core.values import frozen
 from atlasbridge.fleet.keys import is_signed
 from atlasbridge.fleet.server import audit, decisions, machines, reports
 from atlasbridge.fleet.server.context import ServerContext
-from atlasbridge.fleet.server.database import BOARD, Database, carried
+from atlasbridge.fleet.server.database import BOARD, Database, called_within, carried
 from atlasbridge.fleet.server.machines import Entered, Identity
 from atlasbridge.fleet.server.reports import Fenced
 
@@ -328,10 +328,7 @@ class MachineLink:
                 if job.is_set():
                     job.clear()
                     await self._tell_rest()
-                try:
-                    async with asyncio.timeout(LOOK_S):
-                        await called.wait()
-                except TimeoutError:
+                if not await called_within(called, LOOK_S):
                     job.set()
 
     async def _tell_decisions(self) -> None:

@@ -17,7 +17,7 @@ from atlasbridge.core.errors import StoreError
 from atlasbridge.core.policy.escalation import parse_quiet
 from atlasbridge.core.scheduler.times import minute_of_day
 from atlasbridge.core.values import replace
-from atlasbridge.fleet.server.database import BOARD, Database, Wakeups
+from atlasbridge.fleet.server.database import BOARD, Database, Wakeups, called_within
 from atlasbridge.fleet.server.lists import JOINED, SESSION, read_asked, read_session
 from atlasbridge.fleet.server.people import ALLOWED, Caller
 from atlasbridge.web.push import (
@@ -136,11 +136,7 @@ class FleetPush:
                     except StoreError as error:
                         log.warning("push messages wait: %s", error)
                     await asyncio.sleep(CALM_S)
-                    try:
-                        async with asyncio.timeout(LOOK_S):
-                            await called.wait()
-                    except TimeoutError:
-                        pass  # a person may have left a terminal
+                    await called_within(called, LOOK_S)  # a person may have left a terminal
         finally:
             await self._sender.close()
 

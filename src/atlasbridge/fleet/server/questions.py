@@ -29,7 +29,7 @@ from atlasbridge.fleet.server import decisions, reports
 from atlasbridge.fleet.server.api import caller_of
 from atlasbridge.fleet.server.audit import note
 from atlasbridge.fleet.server.context import ServerContext
-from atlasbridge.fleet.server.database import BOARD
+from atlasbridge.fleet.server.database import BOARD, called_within
 from atlasbridge.fleet.server.machines import Entered
 from atlasbridge.web import mcp_api
 from atlasbridge.web.access import Caller
@@ -163,14 +163,9 @@ class FleetQuestions:
                     asked.told = over("expired")
                     await self._end(entered, asked, PromptState.EXPIRED)
                     return asked.told
-                try:
-                    async with asyncio.timeout(min(BEAT_S, max(0.05, until - clock.now()))):
-                        await called.wait()
-                except TimeoutError:
-                    if await self._enter() != entered:
-                        raise StoreError(
-                            "the question is gone", "the server was away for too long: ask again"
-                        ) from None
+                patience_s = min(BEAT_S, max(0.05, until - clock.now()))
+                if not await called_within(called, patience_s) and await self._enter() != entered:
+                    raise StoreError("the question is gone", "the server was away for too long: ask again")
 
     async def _end(self, entered: Entered, asked: _Asked, state: PromptState, **more: str) -> None:
         asked.record = replace(asked.record, state=state, **more)

@@ -278,30 +278,32 @@ _AARCH64 = _table(
         Waits.SOCKET: (202, 203, 207, 212, 242, 243),
     }
 )
-_I386 = _table(
+_OF_32_BITS = _table(
     {
         Waits.READ: (3, 145),
         Waits.POLL: (168,),
-        Waits.PPOLL: (309, 414),
-        Waits.SELECT: (142, 308, 413),
-        Waits.EPOLL: (256, 319),
+        Waits.PPOLL: (414,),
+        Waits.SELECT: (142, 413),
         Waits.FUTEX: (240, 422),
-        Waits.SLEEP: (162, 267, 407),
-        Waits.CHILD: (114, 284),
+        Waits.SLEEP: (162, 407),
+        Waits.CHILD: (114,),
         Waits.SIGNAL: (29, 177, 179),
     }
 )
-_ARM = _table(
-    {
-        Waits.READ: (3, 145),
-        Waits.POLL: (168,),
-        Waits.PPOLL: (336, 414),
-        Waits.SELECT: (142, 335, 413),
-        Waits.EPOLL: (252, 346),
-        Waits.FUTEX: (240, 422),
-        Waits.SLEEP: (162, 265, 407),
-        Waits.CHILD: (114, 280),
-        Waits.SIGNAL: (29, 177, 179),
+_I386 = (
+    _OF_32_BITS
+    | {309: Waits.PPOLL, 308: Waits.SELECT, 256: Waits.EPOLL, 319: Waits.EPOLL}
+    | {
+        267: Waits.SLEEP,
+        284: Waits.CHILD,
+    }
+)
+_ARM = (
+    _OF_32_BITS
+    | {336: Waits.PPOLL, 335: Waits.SELECT, 252: Waits.EPOLL, 346: Waits.EPOLL}
+    | {
+        265: Waits.SLEEP,
+        280: Waits.CHILD,
     }
 )
 
