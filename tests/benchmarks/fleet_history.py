@@ -49,6 +49,9 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--machines", type=int, default=50)
     parser.add_argument("--folders", type=int, default=5, help="at each of them")
     parser.add_argument("--pages", type=int, default=100, help="of each kind, for each person")
+    parser.add_argument(
+        "--real-time", action="store_true", help="run before all other work, so that times by the clock count"
+    )
     parser.add_argument("--limit-ms", type=float, default=50.0, help="of processor time for a page (p99)")
     given = parser.parse_args(arguments)
     try:
@@ -59,10 +62,13 @@ def main(arguments: list[str]) -> int:
     return 0
 
 
-async def history(decisions: int, machines: int, folders: int, pages: int, limit_ms: float) -> None:
+async def history(decisions: int, machines: int, folders: int, pages: int, real_time: bool, limit_ms: float) -> None:
     async with rig(fleet_servers=1, options=DURABLE) as fleet:
         (port,) = fleet.fleet_servers
         await _fill(fleet, port, machines, folders, decisions // (machines * folders))
+        if real_time:
+            for pid in (os.getpid(), *_pids(fleet)):
+                os.sched_setscheduler(pid, os.SCHED_RR, os.sched_param(1))
         found = [one for name in PEOPLE for one in await _load_all(fleet, port, name, pages)]
     there = f"{decisions} decisions, {machines * folders} folders"
     print(f"{there}, {pages} pages of each kind; load {os.getloadavg()[0]:.0f}")
@@ -146,10 +152,14 @@ async def _load(fleet: Rig, visitor: Visitor, kind: Kind, pages: int) -> None:
         kind.work_ms.append(1000 * sum(spent - worked.get(pid, 0) for pid, spent in after.items()))
 
 
+def _pids(fleet: Rig) -> list[int]:
+    return [*(one.pid for one in fleet.fleet_servers.values()), *postgres_pids(fleet)]
+
+
 def _work_s(fleet: Rig) -> dict[int, float]:
     """Processor time so far, by the kernel's own clock for each process."""
     spent = {}
-    for pid in (*(one.pid for one in fleet.fleet_servers.values()), *postgres_pids(fleet)):
+    for pid in _pids(fleet):
         with contextlib.suppress(OSError):  # it has just ended
             spent[pid] = time.clock_gettime((~pid << 3) | 2)
     return spent
