@@ -14,6 +14,7 @@ from tests.support.browser import (
     find,
     kept_shell,
     open_browser,
+    phone,
     push_to,
     text_of,
     wait,
@@ -114,6 +115,10 @@ const form = [...document.querySelectorAll("form")].find((one) => one.querySelec
 for (const [name, value] of Object.entries(given)) form.elements[name].value = value;
 form.requestSubmit();
 """
+BEYOND = """
+const parts = [...document.querySelectorAll("main :is(td, button, input, select)")];
+return parts.filter((one) => one.getBoundingClientRect().right > innerWidth).map((one) => one.outerHTML);
+"""
 PRESS = "[...document.querySelectorAll('td button')].find((one) => one.textContent === arguments[0]).click()"
 
 
@@ -166,7 +171,10 @@ async def test_an_administrator_looks_after_the_fleet_in_a_browser(fleet_server:
         await fill("Make a token of yours", name="ci", scope="read")
         await once("abf_")
         await shows("Audit", "RULES_SET")
-        await shows("Machines", "one")
+        await asyncio.to_thread(phone, browser, 390)
+        for section, word in (("Audit", "RULES_SET"), ("People", "bert"), ("Machines", "connected")):
+            await shows(section, word)
+            assert await asyncio.to_thread(browser.execute_script, BEYOND) == []
         await press("Revoke")
         await asyncio.to_thread(wait_text, browser, "#main", "No machine has joined yet.")
         said = await asyncio.to_thread(complaints, browser)

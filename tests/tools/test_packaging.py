@@ -126,6 +126,34 @@ def test_the_chart_of_a_fleet_server_gives_it_options_that_exist() -> None:
     assert "ATLASBRIDGE_FLEET_DATABASE" in text and "ATLASBRIDGE_FLEET_URL" in text
 
 
+CHARTS = {
+    "plain": (),
+    "with a file": ("--set-string", "config=[channels.telegram]\ntoken = 'env:BOT'", "--set", "migrate.saved=true"),
+}
+
+
+@pytest.mark.tools
+@pytest.mark.parametrize("given", CHARTS.values(), ids=list(CHARTS))
+def test_helm_and_kubernetes_take_the_chart(given: tuple[str, ...], tmp_path: Path) -> None:
+    tools = Path(os.environ.get("ATLASBRIDGE_TOOLS", ROOT / ".venv/tools")) / "kubernetes/bin"
+    if not tools.exists():
+        pytest.skip("tools/install-extras installs helm and kubernetes-validate")
+    words = ["packages/helm/atlasbridge-fleet", "--set", "url=https://fleet.example.org", *given]
+    lint = subprocess.run([str(tools / "helm"), "lint", "--strict", *words], capture_output=True, text=True, cwd=ROOT)
+    assert lint.returncode == 0, lint.stdout
+    made = subprocess.run([str(tools / "helm"), "template", "it", *words], capture_output=True, text=True, cwd=ROOT)
+    assert made.returncode == 0, made.stderr
+    (tmp_path / "made.yaml").write_text(made.stdout)
+    valid = subprocess.run(
+        [str(tools / "kubernetes-validate"), "--strict", str(tmp_path / "made.yaml")], capture_output=True, text=True
+    )
+    assert valid.returncode == 0, valid.stdout + valid.stderr
+    nameless = subprocess.run(
+        [str(tools / "helm"), "template", "it", words[0]], capture_output=True, text=True, cwd=ROOT
+    )
+    assert nameless.returncode != 0 and "the address with https" in nameless.stderr
+
+
 @pytest.mark.heavy
 @pytest.mark.timeout(600)
 def test_a_wheel_is_built_the_same_twice_and_is_small(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ const remove = (...parts) => call("DELETE", path(...parts));
 function say(text, bad = false) {
   find("#state").textContent = text;
   find("#state").className = bad ? "bad" : "";
+  if (bad) find("#state").scrollIntoView({ block: "nearest" }); // the form can be far below
 }
 
 async function attempt(work) {
@@ -47,9 +48,10 @@ const ending = (label, question, work) => button(label, async () => {
 
 function table(columns, rows, empty) {
   if (!rows.length) return el("p", {}, empty);
-  const line = (kind, more, cells) => el("tr", {}, ...cells.map((cell) => el(kind, more, ...(Array.isArray(cell) ? cell : [String(cell ?? "")]))));
-  const named = columns.map((column) => column || [el("span", { cls: "unseen" }, t("What to do"))]);
-  return el("div", { cls: "scroll", tabindex: "0" }, el("table", {}, el("thead", {}, line("th", { scope: "col" }, named)), el("tbody", {}, ...rows.map((cells) => line("td", {}, cells)))));
+  const parts = (cell) => (Array.isArray(cell) ? cell : [String(cell ?? "")].filter(Boolean));
+  const head = columns.map((column) => el("th", { scope: "col" }, column || el("span", { cls: "unseen" }, t("What to do"))));
+  const line = (cells) => el("tr", {}, ...cells.map((cell, at) => el("td", { "data-column": columns[at] || undefined }, ...parts(cell))));
+  return el("div", { cls: "scroll", tabindex: "0" }, el("table", {}, el("thead", {}, el("tr", {}, ...head)), el("tbody", {}, ...rows.map(line))));
 }
 
 function field([name, label, kind = "text", value = ""]) {
@@ -71,7 +73,8 @@ function form(title, fields, work) {
 
 async function machinesPart() {
   const [{ machines }, { invitations }] = await Promise.all([get("/machines"), get("/invitations")]);
-  const state = (one) => (one.held ? t("waits for a word: {held}", { held: one.held }) : one.connected ? t("connected") : t("not heard of since {when}", { when: when(one.seen_at) }));
+  const held = (one) => (one.held === "cloned" ? t("several machines use its key; say which one goes on: {command}", { command: `atlasbridge fleet machines split ${one.name}` }) : t("waits for a word: {held}", { held: one.held }));
+  const state = (one) => (one.held ? held(one) : one.connected ? t("connected") : t("not heard of since {when}", { when: when(one.seen_at) }));
   const buttons = (one) => [
     one.held === "restored" && ending(t("Accept the restore"), t("Was {name} put back to an earlier state on purpose?", one), () => post(path("machines", one.machine_id, "accept-restore"))),
     ending(t("Revoke"), t("Remove {name} from the fleet? Its key is worth nothing afterwards.", one), () => remove("machines", one.machine_id))];
