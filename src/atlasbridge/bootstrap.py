@@ -353,7 +353,10 @@ def host_parts(
 
         start_hub(home)
 
-    return HostParts(spawn, judge, encode, start_hub, str(home.socket))
+    def rows_alone(plan: Plan) -> int:
+        return starts[plan.session_id].rows_alone
+
+    return HostParts(spawn, judge, encode, start_hub, str(home.socket), rows_alone)
 
 
 def make_detector(home: Home, plan: Plan, size: Size, settings: DetectorSettings) -> Detector:

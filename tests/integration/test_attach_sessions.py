@@ -41,6 +41,27 @@ def session_name(home: Path) -> str:
     return next((home / "sessions").glob("*.sock")).stem
 
 
+def test_a_tool_that_hides_what_does_not_fit_is_tall_while_no_terminal_is_attached(home: Path, tmp_path: Path) -> None:
+    """Gemini CLI hides the lines of a command that its window has no room for."""
+    gemini, told = tmp_path / "gemini", tmp_path / "told"
+    tells = f'tell() {{ stty size > "{told}"; }}; trap tell WINCH; tell; echo ready'
+    gemini.write_text(f"#!/bin/bash\n{tells}\nwhile :; do sleep 0.05; done\n")
+    gemini.chmod(0o755)
+
+    def size() -> list[str]:
+        return told.read_text().split() if told.exists() else []
+
+    with run_in(home, str(gemini)) as first:
+        first.wait_for("ready")
+        assert size() == ["24", "80"]
+        first.type(b"\x1dd")
+        assert first.wait_exit() == 120
+    wait_for(lambda: size() == ["240", "80"], "the height that it needs")
+    with attach(home, session_name(home), rows=30, cols=100):
+        wait_for(lambda: size() == ["30", "100"], "the terminal's size")
+    wait_for(lambda: size() == ["240", "100"], "the height that it needs")
+
+
 def test_the_detach_key_leaves_and_attach_comes_back_redrawn(home: Path) -> None:
     with run_in(home, sys.executable, "-c", PAINTED) as first:
         first.wait_for("field:")

@@ -256,8 +256,10 @@ Not used, and why:
   dialog; a patch whose paths are not those that the dialog names (after a `cd`) is said to be incomplete.
 - Gemini's Notification hook: it is read from the person's or the project's settings, which are not ours to write, or
   from the system's files (settings or defaults), which Gemini takes only from folders that nobody but the
-  administrator may write to, and else warns about; it can see a dialog, never answer it.  A command longer than the
-  dialog has its first lines hidden on the screen, and the excerpt says so.
+  administrator may write to, and else warns about; it can see a dialog, never answer it.  Instead, a session without a
+  terminal gets 240 rows, in which Gemini shows commands of up to 200 lines whole.  In the window of a terminal it
+  hides the lines that do not fit: the card says how many, except in a window of about 15 rows, where Gemini's own
+  count is out of sight, too.
 - OpenCode's HTTP server (`--port`) tells what its plugin tells, but to every program here, and without a password.
 
 ## Limits

@@ -27,6 +27,7 @@ class ToolStart:
     environ: Mapping[str, str]
     attach_socket: str  # the socket to which a hook reports requests: one JSON object per line with `"m": "structured"`
     hook_s: float = 0.0  # how long a dialog waits for a hook's report before it is raised without it
+    rows_alone: int = 0  # the least height of the session while no terminal is attached
     outside: bool = False  # its adapter runs in a separate process; see `external_adapter`
 
 

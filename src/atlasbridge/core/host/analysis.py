@@ -41,6 +41,7 @@ class HostParts:
     encode: Encode
     start_hub: Callable[[], None]
     hub_path: str
+    rows_alone: Callable[[Plan], int] = lambda _: 0  # see `ToolStart`
 
 
 class Prepared(NamedTuple):

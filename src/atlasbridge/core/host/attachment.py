@@ -407,9 +407,11 @@ class AttachedClient:
         keyboard: InputRelay,
         analysis: LazyAnalysis,
         changed: Callable[[], None],
+        rows_alone: int = 0,
     ) -> None:
         self._pty = pty
         self._size = size
+        self._rows_alone = rows_alone
         self._output = output
         self._keyboard = keyboard
         self._analysis = analysis
@@ -488,6 +490,11 @@ class AttachedClient:
             else:
                 self.resize(own)
 
+    def grow(self) -> None:
+        """No terminal is attached: a tool that hides what does not fit gets the height that it needs."""
+        with self._lock:
+            self.resize(Size(max(self._size.rows, self._rows_alone), self._size.cols))
+
     def vacate(self, attachment: Attachment | None, why: str) -> None:
         """Releases this terminal, unless another one has already taken over."""
         with self._lock:
@@ -501,6 +508,8 @@ class AttachedClient:
             caller.attachment, caller.shows = None, why == "taken"
             caller.say({"m": "detached", "why": why})
             self._analysis.changed(self._size, False)
+            if why not in ("taken", "stolen", "stopped"):
+                self.grow()
         self._analysis.wake()
         self._changed()
 

@@ -116,7 +116,7 @@ class SessionHost:
             pty, self._input_writer, self._ring, clock, ended=self._output_ended, lost=self._output_lost
         )
         self._attached_client = AttachedClient(
-            pty, size, self._output, self._keyboard, self._analysis, self._wakeup.set
+            pty, size, self._output, self._keyboard, self._analysis, self._wakeup.set, parts.rows_alone(plan)
         )
 
     def _build_analysis(self, size: Size, events: deque[Event | bytes]) -> tuple[StallWatchdog, HubSide]:
@@ -154,6 +154,8 @@ class SessionHost:
         start_by = self._clock.now() + _FIRST_ATTACH_S
         if first is not None:
             self._attach_socket.admit(first)
+        else:
+            self._attached_client.grow()
         while not self._is_over():
             if self._attached_client.taken or self._attach_socket.empty or self._clock.now() > start_by:
                 self._start_reading()

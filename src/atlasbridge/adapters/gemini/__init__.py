@@ -1,0 +1,1 @@
+"""Gemini CLI: its dialect, and how it is started."""
