@@ -18,7 +18,7 @@ from atlasbridge.os.tty.linux import Share
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 
 
-SPAN_S = 2.0  # as long as a detector looks at a program that has come to rest
+USED_S = 0.4  # of a processor: with less, a program that computes and one that draws look alike
 COMPUTES = "while True: pass"
 DRAWS = "import time\nwhile True: sum(range(50000)); time.sleep(0.01)"  # some of ten milliseconds
 
@@ -44,8 +44,9 @@ def test_what_a_program_waits_for_a_processor_counts_neither_as_use_nor_as_rest(
         shares = [Share(), Share()]
         first = [share.of(pid, [pid]) for share, pid in zip(shares, pids, strict=True)]
         assert first == [0.0, 0.0]  # there is nothing to compare with yet
-        until = time.monotonic() + SPAN_S
-        wait_for(lambda: time.monotonic() >= until, "some time to pass")
+        its_processor_time = (~pids[1] << 3) | 2  # as clock_getcpuclockid(3) makes the number of such a clock
+        until = time.clock_gettime(its_processor_time) + USED_S
+        wait_for(lambda: time.clock_gettime(its_processor_time) >= until, "the program that computes to have computed")
         draws, computes = [share.of(pid, [pid]) for share, pid in zip(shares, pids, strict=True)]
         assert 0.0 < 1.5 * draws < computes <= 1.0
 

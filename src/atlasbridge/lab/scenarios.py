@@ -222,7 +222,9 @@ class OutputFloodScenario(BasePromptLabScenario):
         sampling = asyncio.create_task(self._sample())
         try:
             self.terminal.start(program(f"{flood}\nsay('Flooded. Continue? [y/N] '); ask()"))
-            await self.terminal.until(lambda: bool(self.terminal.raised), "the prompt behind the flood is raised", 60.0)
+            await self.terminal.until(
+                lambda: bool(self.terminal.raised), "the prompt behind the flood is raised", 300.0
+            )
         finally:
             sampling.cancel()
 
