@@ -16,7 +16,7 @@ from atlasbridge.channels.base import TaskSet
 from atlasbridge.channels.callback import Verb
 from atlasbridge.channels.card import Card, Press, button_of
 from atlasbridge.channels.chat import Asked, ChatChannel
-from atlasbridge.channels.excerpt import fit_quotes, is_ambiguous, lines_above, quotes_of
+from atlasbridge.channels.excerpt import LEAST_QUOTE, SAYS, Quote, asked_text, is_ambiguous, lines_above
 from atlasbridge.channels.introductions import Person
 from atlasbridge.channels.language import Reader, common_reader, known_language, language_key, reading, t
 from atlasbridge.channels.outbox import Connection, Params, Place, Posted, Refused, Unreachable
@@ -436,13 +436,17 @@ def keyed(card: Card) -> dict[str, Press]:
 
 def is_whole(prompt: Prompt) -> bool:
     """Whether the message shows everything that a reaction would agree to: no part is missing or omitted above it."""
-    shown = fit_quotes(quotes_of(prompt, titled=True), LONGEST, len)
-    whole = prompt.asked_whole and not lines_above(prompt) and len(escape_controls(prompt.asked)) <= LONGEST
-    return whole and not any(one.is_cut for one in shown)
+    return prompt.asked_whole and not lines_above(prompt) and len(asked_text(prompt)) <= LONGEST - LEAST_QUOTE
 
 
 def question(record: PromptRecord, session: SessionRecord, host: str) -> Card:
+    """A reaction agrees at once, so the message shows all that it agrees with, also what the title names already."""
     card = cards.question(record, session, host, record.prompt.choices, 2000)
+    if any(one.role is not Role.REFUSE for one in reactions(record.prompt).values()) and not is_ambiguous(
+        record.prompt
+    ):
+        hints = [one for one in card.quotes if one.caption == t(SAYS)]
+        card = replace(card, quotes=(Quote("", asked_text(record.prompt)), *hints))
     return replace(card, hint="" if card.hint == t(templates.TAP) else card.hint)
 
 
