@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
+import hmac
 import json
 import threading
 from collections.abc import Iterator
@@ -233,6 +235,61 @@ def test_the_token_is_shown_to_nobody_who_cannot_prove_to_be_the_hub(hub_api: Hu
             Client(url=f"http://127.0.0.1:{server.server_port}", token=token).ask("Go on?")
         assert refused.value.reason == "not_the_hub"
         assert seen and not any("Bearer" in head or token in head for head in seen)
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+SECRET = "s3cret"
+ANSWERED = {"outcome": "answered", "answer": {"kind": "yes", "value": ""}, "by": "web:Ada"}
+
+
+class BehindProxy(BaseHTTPRequestHandler):
+    """A hub that takes a question, then what proxies say in its place, then the hub with its answer."""
+
+    protocol_version = "HTTP/1.1"
+    answers: list[tuple[int, str]]
+    ids: list[str]
+
+    def do_GET(self) -> None:
+        query = dict(pair.split("=") for pair in self.path.partition("?")[2].split("&"))
+        key = hashlib.sha256(SECRET.encode()).hexdigest().encode()
+        proved = hmac.new(key, f"hub\n{query['challenge']}\nx\nwho".encode(), "sha256").hexdigest()
+        self._tell(200, json.dumps({"epoch": "x", "proof": proved}))
+
+    def do_POST(self) -> None:
+        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        self.ids.append(asked["question_id"])
+        self._tell(*self.answers.pop(0))
+
+    def _tell(self, status: int, text: str) -> None:
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(text)))
+        self.end_headers()
+        self.wfile.write(text.encode())
+
+    def log_message(self, format: str, *args: Any) -> None:
+        pass
+
+
+def test_a_proxy_that_cannot_reach_the_hub_ends_no_question() -> None:
+    answers = [
+        (200, 'data: {"prompt_id": "p1"}\n\n'),  # and the connection ends
+        (502, "<h1>Bad gateway</h1>"),
+        (502, '{"message": "Bad gateway"}'),
+        (504, '{"error": "timeout", "message": "upstream timed out"}'),
+        (524, "[]"),
+        (403, "{}"),
+        (200, f"data: {json.dumps(ANSWERED)}\n\n"),
+    ]
+    ids: list[str] = []
+
+    server = HTTPServer(("127.0.0.1", 0), type("Server", (BehindProxy,), {"answers": answers, "ids": ids}))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        answer = Client(url=f"http://127.0.0.1:{server.server_port}", token=f"ab_who_{SECRET}").ask("Go on?")
+        assert answer and answer.by == "web:Ada"
+        assert len(ids) == 7 and len(set(ids)) == 1  # the same question each time
     finally:
         server.shutdown()
         server.server_close()

@@ -142,7 +142,9 @@ class HttpClient:
         response = connection.getresponse()
         if response.status >= 400:
             told = json.loads(response.read())
-            raise Refused(str(told.get("error", "")), str(told.get("message", "")), response.status)
+            if not isinstance(told, dict) or not told.get("message"):
+                raise ValueError(f"a proxy answered {response.status}")  # a hub always says why
+            raise Refused(str(told.get("error", "")), str(told["message"]), response.status)
         return response
 
 
@@ -156,7 +158,11 @@ def wake(connection: http.client.HTTPConnection) -> None:
 
 
 RETRY_S = 0.25
-BUSY = (429, 503)
+
+
+def is_temporary(status: int) -> bool:
+    """The hub is busy, or a proxy in between cannot reach it."""
+    return status == 429 or status >= 500
 
 
 class HttpQuestion:
@@ -189,7 +195,7 @@ class HttpQuestion:
                     raise  # no hub was there at the first attempt
                 asked = True
             except Refused as refused:
-                if not asked or refused.status not in BUSY:
+                if not asked or not is_temporary(refused.status):
                     raise
             self._left.wait(RETRY_S)
         self._say_withdrawn()

@@ -1,9 +1,10 @@
 // Gives one answer to the hub and finds out what became of it.  What is shown meanwhile is left to who asked for it.
 
-import { get, me, newKey, post, Refused } from "/api.js";
+import { get, me, newKey, post } from "/api.js";
 import { speak } from "/dom.js";
 import { changed, learn, setMine } from "/model.js";
 import { sign } from "/passkey.js";
+import { Refused } from "/refused.js";
 import { OPEN, t } from "/words.js";
 
 const ASK_AGAIN_MS = 1500;
@@ -57,7 +58,7 @@ async function findOut(id, key, label, say) {
     await pause(ASK_AGAIN_MS);
     let told;
     try { told = await get(`/prompts/${id}/outcome?request_key=${key}`); } catch (error) {
-      if (error.status === 0 || error.status === 401 || error.status === 503) continue;
+      if (error.status === 0 || error.status === 401) continue;
       return refused(id, label, error.message, say);
     }
     if (told.arrived && !told.refused) return arrived(id, label, told.message, told.prompt, say);

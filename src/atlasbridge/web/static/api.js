@@ -1,6 +1,7 @@
 // Talks to the hub: requests, and live streams that come back by themselves.  Who signs and who must prove: proof.js.
 
 import "/proof.js";
+import { readAnswer, Refused } from "/refused.js";
 import { setOwnName, t } from "/words.js";
 
 const { Fault, device, enterByLink, enterByPassword, greet, keep, proof, random, send } = globalThis.AtlasProof;
@@ -48,14 +49,6 @@ export async function rename(name) {
   who = await device();
 }
 
-export class Refused extends Error {
-  constructor(status, error, message) {
-    super(message);
-    this.status = status; // 0: it is not known whether it arrived
-    this.error = error;
-  }
-}
-
 async function start(fresh) {
   if (fresh || performance.now() - known.at > KNOWN_MS) {
     const { epoch } = await greet(who.key, who.login_id);
@@ -74,10 +67,7 @@ export async function call(method, path, body) {
     if (error instanceof Fault && error.kind !== "offline") throw new Refused(401, error.kind, t(error.message));
     throw new Refused(0, "offline", t("The hub cannot be reached."));
   }
-  const content = await answer.json().catch(() => null);
-  if (content === null) throw new Refused(0, "offline", t("The connection broke."));
-  if (!answer.ok) throw new Refused(answer.status, content.error || "", content.message || t("Refused ({status}).", { status: answer.status }));
-  return content;
+  return readAnswer(answer);
 }
 
 export const get = (path) => call("GET", path);

@@ -3,6 +3,7 @@
 // this address cannot put another page in its place so.  It never keeps a prompt: answers of the API are not touched here.
 const SHELL = "atlasbridge-shell";
 const SCRIPTS = ["/proof.js", "/texts.js"];
+const AGAIN_MS = [500, 1500, 3000];
 
 const policy = self.trustedTypes?.createPolicy("atlasbridge", { createScriptURL: (url) => { if (!SCRIPTS.includes(url)) throw new TypeError(url); return url; } });
 importScripts(...SCRIPTS.map((url) => (policy ? policy.createScriptURL(url) : url)));
@@ -93,9 +94,20 @@ async function answer(data, { value, title }) {
   await speak();
   let words;
   try {
-    const told = await reply(data.tag, { value, as_text: false, session_id: data.session || "", request_key: random() });
+    const told = await insist(data.tag, { value, as_text: false, session_id: data.session || "", request_key: random() });
     const { message } = await told.json();
+    if (told.status >= 500) throw new Error(message);
     words = told.ok ? t("“{title}”: {message}", { title, message }) : t("“{title}” was not used: {message}", { title, message });
   } catch (error) { words = `${t("It is not known whether “{title}” arrived.", { title })} ${t(error.message || "")}`; }
   await self.registration.showNotification("AtlasBridge", { body: words, tag: String(data.tag), icon: "/icon-192.png", data: { url: data.url } });
+}
+
+// The answer was lost, or a proxy or a server without its database gave one: the same request again is the same reply.
+async function insist(tag, body) {
+  for (const pause of AGAIN_MS) {
+    const told = await reply(tag, body).catch(() => null);
+    if (told && told.status < 500) return told;
+    await new Promise((resolve) => { setTimeout(resolve, pause); });
+  }
+  return reply(tag, body);
 }

@@ -148,7 +148,7 @@ export class KeyStream {
         await post(this.path, { data: this.flying, stream: this.stream, number: this.number });
         return "";
       } catch (error) {
-        if (error.status !== 0 && error.status !== 503 && error.error !== "rate_limited") return error.message;
+        if (error.status !== 0 && error.error !== "rate_limited") return error.message;
         this.onChange(this.pending, t("waiting for the hub"));
         await new Promise((resolve) => { setTimeout(resolve, RETRY_MS); });
       }

@@ -2,11 +2,11 @@
 // and sessions of all machines come by one stream that says when to read them again.
 
 import "/proof.js";
+import { readAnswer, Refused } from "/refused.js";
 import { setOwnName, t } from "/words.js";
 
 const { random, send } = globalThis.AtlasProof;
 const SCOPES = ["read", "ask", "answer", "admin"];
-const UNKNOWN = [0, 502, 503, 504]; // a proxy, or a server without its database: what became of it is not known
 let who = null;
 
 export const me = () => who || { name: "", scope: "read", login_id: "" };
@@ -16,20 +16,9 @@ export const offers = (what) => what === "push"; // a hub does more for its own 
 export const newKey = random;
 setOwnName(() => me().name);
 
-export class Refused extends Error {
-  constructor(status, error, message) {
-    super(message);
-    this.status = status; // 0: it is not known whether it arrived
-    this.error = error;
-  }
-}
-
 export async function call(method, path, body) {
   const answer = await send(method, path, body).catch(() => { throw new Refused(0, "offline", t("The server cannot be reached.")); });
-  const content = await answer.json().catch(() => null);
-  if (UNKNOWN.includes(answer.status) || content === null) throw new Refused(0, "offline", content?.message || t("The connection broke."));
-  if (!answer.ok) throw new Refused(answer.status, content.error || "", content.message || t("Refused ({status}).", { status: answer.status }));
-  return content;
+  return readAnswer(answer);
 }
 
 export const get = (path) => call("GET", path);
