@@ -292,10 +292,10 @@ def settle_session(plan: Plan) -> tuple[Home, SessionSettings, Mapping[str, Any]
 
 def attach_session(name: str, steal: bool = False, share: Callable[[str, int], str] | None = None) -> Ending:
     """Hand this terminal over to a running session; a session on a Windows console is displayed instead."""
-    from atlasbridge.core.client.find_session import find_session, is_line
+    from atlasbridge.core.client.find_session import find_session, is_port
 
     found = find_session(Home.find(os.environ), name)
-    if is_line(found):
+    if is_port(found):
         from atlasbridge.os.windows.console import attach_on_console
 
         return attach_on_console(found)
@@ -418,8 +418,8 @@ def _start_of(home: Home, plan: Plan) -> ToolStart:
     from atlasbridge.core.session.settings import child_environ
 
     environ = {**child_environ(plan.environ), MARK: plan.session_id}
-    open_question = str(home.sessions / f"{short_id(plan.session_id)}.sock")
-    start = ToolStart(plan.command, environ, open_question)
+    attach_socket = str(home.sessions / f"{short_id(plan.session_id)}.sock")
+    start = ToolStart(plan.command, environ, attach_socket)
     return prepare_start(start, plan.tool, plan.dialect, str(home.root))
 
 

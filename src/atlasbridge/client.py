@@ -24,7 +24,7 @@ from atlasbridge.core.prompt.model import Prompt
 from atlasbridge.core.prompt.question import Handed, Question, prompt_of, refuses, words_of
 from atlasbridge.core.values import frozen
 from atlasbridge.integrations.http import HttpClient, Refused
-from atlasbridge.integrations.transport import AnyQuestion, HttpTransport, Line, SocketTransport, ask_async
+from atlasbridge.integrations.transport import AnyQuestion, HttpTransport, SocketTransport, Transport, ask_async
 
 __all__ = [
     "Answered",
@@ -69,11 +69,11 @@ class Client(Blocking, HubOperations):
         if url and home:
             raise ConfigError("a hub is at a home or at an address, not both")
         self._label = label
-        self._line: Line
+        self._transport: Transport
         if url:
-            self._line = HttpTransport(HttpClient(url, token, tls))
+            self._transport = HttpTransport(HttpClient(url, token, tls))
         else:
-            self._line = SocketTransport(Home(Path(home).absolute()) if home else Home.find(os.environ))
+            self._transport = SocketTransport(Home(Path(home).absolute()) if home else Home.find(os.environ))
 
     def __enter__(self) -> Self:
         return self
@@ -83,7 +83,7 @@ class Client(Blocking, HubOperations):
 
     def do(self, operation: Operation[..., R], given: Mapping[str, Any]) -> R:
         """Run an operation; every method of an operation calls it."""
-        found: R = self._line.do(operation, given)
+        found: R = self._transport.do(operation, given)
         return found
 
     def ask(  # type: ignore[override]  # waits for the answer
@@ -112,23 +112,23 @@ class Client(Blocking, HubOperations):
 
     def open_question_of(self, question: Question) -> tuple[Prompt, AnyQuestion]:
         """A question ready to be asked, for callers with their own way to wait."""
-        return prompt_of(question), self._line.open_question(question, self._label)
+        return prompt_of(question), self._transport.open_question(question, self._label)
 
     def notify(self, message: str) -> None:  # type: ignore[override]  # under this client's own label
-        self._line.notify(message, self._label)
+        self._transport.notify(message, self._label)
 
     def prompts(self) -> list[OpenPrompt]:  # type: ignore[override]  # the list itself
         """The open prompts."""
-        return self._line.prompts()
+        return self._transport.prompts()
 
     def reply(self, prompt_id: str, value: str, *, text: bool = False) -> str:  # type: ignore[override]  # sent again when the answer is lost
         """Return the hub's sentence after the answer was typed; raises `Refused`."""
-        return self._line.reply(prompt_id, value, text)
+        return self._transport.reply(prompt_id, value, text)
 
     def events(self, session: str = "") -> Iterator[Event]:  # type: ignore[override]  # follows
         """The open prompts, then all events. After a restart of the hub, `hub.reconnected` comes first, and then the
         open prompts again."""
-        return self._line.events(session)
+        return self._transport.events(session)
 
 
 class AsyncClient(Awaiting, HubOperations):

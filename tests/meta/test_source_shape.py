@@ -56,6 +56,7 @@ PRIVATE_WORDS = {
     *("courier", "couriers", "errand", "errands", "janitor", "inlet", "inlets"),
     *("notebook", "crowd", "readout", "sparing", "chronicle", "rulebook", "uplink", "belonging", "onlooker"),
     *("discreet", "entrusted", "afar", "wellbeing", "reception", "departed", "stagehand", "logbook"),
+    *("door", "doors", "lane", "lanes", "office", "visitor", "nursery", "rehearsal"),
 }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from atlasbridge.core.client.find_session import open_integrations
+from atlasbridge.core.client.find_session import listening_sessions
 from atlasbridge.core.daemon.request import HubClient
 from atlasbridge.core.errors import AtlasBridgeError, HubUnavailable
 from atlasbridge.core.home import Home
@@ -68,13 +68,13 @@ def _name(item: dict[str, Any]) -> str:
 
 def running_sessions(home: Home) -> list[Named]:
     """Sessions with an open attach socket, with their names from the hub if it runs."""
-    integrations = set(open_integrations(home))
+    listening = set(listening_sessions(home))
     try:
         with HubClient(home, timeout_s=5.0) as hub:
-            known = [item for item in sessions_of(hub) if item.id[:8] in integrations]
+            known = [item for item in sessions_of(hub) if item.id[:8] in listening]
     except HubUnavailable:
         known = []
-    return known + [Named(open_question) for open_question in sorted(integrations - {item.id[:8] for item in known})]
+    return known + [Named(name) for name in sorted(listening - {item.id[:8] for item in known})]
 
 
 def find_running(home: Home, said: str) -> str:

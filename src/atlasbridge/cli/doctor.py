@@ -267,8 +267,8 @@ def check_launchers(home: Home) -> Check:
 
 def check_sessions(home: Home) -> Check:
     """Find sockets and port files of sessions whose host was killed."""
-    integrations = [*home.sessions.glob("*.sock"), *home.sessions.glob(f"*{SUFFIX}")] if home.sessions.is_dir() else []
-    stale = [path for path in integrations if not _listens(path)]
+    sockets = [*home.sessions.glob("*.sock"), *home.sessions.glob(f"*{SUFFIX}")] if home.sessions.is_dir() else []
+    stale = [path for path in sockets if not _listens(path)]
     if not stale:
         return Check("session sockets", "ok", "none left behind")
     detail = f"{len(stale)} left behind by sessions that were killed"

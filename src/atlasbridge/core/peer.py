@@ -165,7 +165,7 @@ def has_lowered_limit(pid: int) -> bool:
     return own < 0 or own > _HIGHEST_LIMIT // 2 or limit < own
 
 
-def own_tool(pid: int, host_pid: int, open_question: object = None, look: Look | None = None) -> int:
+def own_tool(pid: int, host_pid: int, integration: object = None, look: Look | None = None) -> int:
     """Returns the process that a host names as its tool, if it is a descendant of the host; otherwise the host itself.
 
     Without this check a caller could name any process as a tool, such as a person's shell, and then all commands of
@@ -174,7 +174,7 @@ def own_tool(pid: int, host_pid: int, open_question: object = None, look: Look |
     line = trace_ancestry(pid, look or look_at)
     if not line or any(process.pid == host_pid for process in line):
         return pid  # it has ended, or is a descendant of its host
-    host = (look or look_at)(host_pid) if open_question == "mcp" else None
+    host = (look or look_at)(host_pid) if integration == "mcp" else None
     return pid if host is not None and host.parent == pid > 1 else host_pid
 
 

@@ -120,7 +120,7 @@ ASKS = b"session/request_permission"
 CANCELS = b"cancel_request"
 FORWARDED = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP", "SIGINT") if hasattr(signal, name))
 
-OpenSocket = Callable[[Origin], OpenQuestion]
+NewQuestion = Callable[[Origin], OpenQuestion]
 
 
 @mutable
@@ -146,13 +146,11 @@ class _Side:
 
 
 class AcpProxy:
-    def __init__(
-        self, to_editor: IO[bytes], to_agent: IO[bytes], origin: Origin, open_attach_socket: OpenSocket
-    ) -> None:
+    def __init__(self, to_editor: IO[bytes], to_agent: IO[bytes], origin: Origin, new_question: NewQuestion) -> None:
         self._to_editor = _Side(to_editor)
         self._to_agent = _Side(to_agent)
         self._origin = origin
-        self._open_attach_socket = open_attach_socket
+        self._new_question = new_question
         # one winner; never held while writing, because a side that does not read would block both
         self._lock = threading.Lock()
         self._pending: dict[str, _Pending] = {}
@@ -167,7 +165,7 @@ class AcpProxy:
         if permission is None:
             self._to_editor.write(line)
             return
-        open_question = self._open_attach_socket(self._origin)
+        open_question = self._new_question(self._origin)
         with self._lock:
             before = self._pending.get(permission.key)
             self._pending[permission.key] = _Pending(permission, open_question)

@@ -168,8 +168,8 @@ def is_temporary(status: int) -> bool:
 class HttpQuestion:
     """Like `OpenQuestion`: `ask` blocks, `withdraw` can be called from another thread or a signal handler."""
 
-    def __init__(self, line: HttpClient, question: Question, label: str) -> None:
-        self._line = line
+    def __init__(self, client: HttpClient, question: Question, label: str) -> None:
+        self._client = client
         self._question = question
         self._label = label
         self._id = new_id()
@@ -203,10 +203,10 @@ class HttpQuestion:
 
     def _listen(self, ttl_s: float | None) -> Handed | None:
         """Wait until it is decided; None means ask again."""
-        connection = self._line.connect(REQUEST_S)
+        connection = self._client.connect(REQUEST_S)
         self._connection = connection
         try:
-            for said in self._line.stream(connection, "POST", "/questions", self._body(ttl_s)):
+            for said in self._client.stream(connection, "POST", "/questions", self._body(ttl_s)):
                 match said.data.get("outcome"):
                     case None:
                         continue
@@ -241,6 +241,6 @@ class HttpQuestion:
 
     def _say_withdrawn(self) -> None:
         try:
-            self._line.request("DELETE", f"/questions/{self._id}")
+            self._client.request("DELETE", f"/questions/{self._id}")
         except (HubUnavailable, Refused):
             pass  # no hub, or it was never asked; without a reconnection the question is withdrawn anyway

@@ -35,7 +35,7 @@ class AnyQuestion(Protocol):
     def withdraw(self) -> None: ...
 
 
-class Line(Protocol):
+class Transport(Protocol):
     def open_question(self, question: Question, label: str) -> AnyQuestion: ...
     def notify(self, message: str, label: str) -> None: ...
     def do(self, operation: Operation[..., Any], given: Mapping[str, Any]) -> Any: ...
@@ -91,14 +91,14 @@ class SocketTransport:
 class HttpTransport:
     """A hub on any machine, by its page's address and a token."""
 
-    def __init__(self, line: HttpClient) -> None:
-        self._line = line
+    def __init__(self, client: HttpClient) -> None:
+        self._client = client
 
     def open_question(self, question: Question, label: str) -> AnyQuestion:
-        return HttpQuestion(self._line, question, origin_of("ask", label, (), os.environ).label)
+        return HttpQuestion(self._client, question, origin_of("ask", label, (), os.environ).label)
 
     def notify(self, message: str, label: str) -> None:
-        self._line.request("POST", "/notices", {"message": message, "label": label})
+        self._client.request("POST", "/notices", {"message": message, "label": label})
 
     def do(self, operation: Operation[..., Any], given: Mapping[str, Any]) -> Any:
         if not operation.path or operation.streams:
@@ -107,19 +107,19 @@ class HttpTransport:
         path = operation.path.format(**{name: quote(str(values.pop(name)), safe="") for name in operation.in_path})
         if operation.method == "GET":
             asked = {name: str(value).lower() if isinstance(value, bool) else value for name, value in values.items()}
-            return read(operation.result, self._line.request("GET", f"{path}?{urlencode(asked)}" if asked else path))
+            return read(operation.result, self._client.request("GET", f"{path}?{urlencode(asked)}" if asked else path))
         has_body = len(operation.parameters) > len(operation.in_path)
-        return read(operation.result, self._line.request(operation.method, path, values if has_body else None))
+        return read(operation.result, self._client.request(operation.method, path, values if has_body else None))
 
     def prompts(self) -> list[OpenPrompt]:
-        return [read(OpenPrompt, _flat(prompt)) for prompt in self._line.request("GET", "/prompts")["prompts"]]
+        return [read(OpenPrompt, _flat(prompt)) for prompt in self._client.request("GET", "/prompts")["prompts"]]
 
     def reply(self, prompt_id: str, value: str, as_text: bool) -> str:
         """With a unique key, so that a retry after a lost connection has no second effect."""
         body = {"value": value, "as_text": as_text, "request_key": new_id()}
         for _ in range(_TRIES):
             try:
-                return str(self._line.request("POST", f"/prompts/{prompt_id}/reply", body)["message"])
+                return str(self._client.request("POST", f"/prompts/{prompt_id}/reply", body)["message"])
             except HubUnavailable as error:
                 lost = error
                 _pause()
@@ -129,11 +129,11 @@ class HttpTransport:
         last_id, again = "", False
         while True:
             try:
-                with closing(self._line.connect(REQUEST_S)) as connection:
+                with closing(self._client.connect(REQUEST_S)) as connection:
                     if again:
                         yield AGAIN
                     again = True
-                    for said in self._line.stream(connection, "GET", "/events", last_id=last_id):
+                    for said in self._client.stream(connection, "GET", "/events", last_id=last_id):
                         last_id = said.event_id or last_id
                         yield from (_event(event) for event in _told(said.data) if _is_of(event, session))
             except HubUnavailable:
@@ -187,7 +187,7 @@ async def ask_async(open_question: AnyQuestion, prompt: Prompt, ttl_s: float | N
         else:
             loop.call_soon_threadsafe(_settle, answered, handed, None)
 
-    threading.Thread(target=wait, name="door", daemon=True).start()
+    threading.Thread(target=wait, name="question", daemon=True).start()
     try:
         return await asyncio.shield(answered)
     except asyncio.CancelledError:

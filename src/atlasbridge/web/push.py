@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 TIMEOUT_S = 10.0
 RETRIES_S = (2.0, 8.0, 30.0)
-LANE_LIMIT = 4  # waiting questions in one queue before they become one message
+QUEUE_LIMIT = 4  # waiting questions in one queue before they become one message
 REMEMBERED = 256  # sent tags per queue, needed to withdraw them
 MANY = "atlasbridge-many"
 
@@ -60,7 +60,7 @@ def hushed(message: Message) -> Message:
 
 
 @dataclass(slots=True)
-class Lane:
+class SubscriptionQueue:
     subscription: dict[str, Any]
     waiting: dict[str, Message] = field(default_factory=dict)
     said: dict[str, None] = field(default_factory=dict)
@@ -70,7 +70,7 @@ class Lane:
     def put(self, message: Message) -> None:
         self.waiting[message.tag] = message
         asked = [known for known in self.waiting.values() if known.body.get("kind") == "ask"]
-        if len(asked) > LANE_LIMIT:
+        if len(asked) > QUEUE_LIMIT:
             for known in asked:
                 del self.waiting[known.tag]
             self.waiting[MANY] = _together(asked)
@@ -116,39 +116,39 @@ class PushSender:
         self._read_key = read_key
         self._contact = contact
         self._on_gone = on_gone
-        self._lanes: dict[str, Lane] = {}
+        self._queues: dict[str, SubscriptionQueue] = {}
         self._client: httpx.AsyncClient | None = None
         self._vapid: Vapid02 | None = None
 
     def put(self, subscription: dict[str, Any], message: Message) -> None:
-        lane = self._lanes.setdefault(subscription["endpoint"], Lane(subscription))
-        lane.put(message)
-        if lane.task is None or lane.task.done():
-            lane.task = asyncio.create_task(self._drain(lane), name="web-push")
+        queue = self._queues.setdefault(subscription["endpoint"], SubscriptionQueue(subscription))
+        queue.put(message)
+        if queue.task is None or queue.task.done():
+            queue.task = asyncio.create_task(self._drain(queue), name="web-push")
 
     def settle(self, subscription: dict[str, Any], message: Message, told: bool = False) -> None:
         """Withdraw the message with the same tag. `told`: perhaps another process has sent it."""
-        lane = self._lanes.get(subscription["endpoint"], Lane(subscription))
-        many = lane.waiting.get(MANY)
-        if lane.waiting.pop(message.tag, None) is not None:
+        queue = self._queues.get(subscription["endpoint"], SubscriptionQueue(subscription))
+        many = queue.waiting.get(MANY)
+        if queue.waiting.pop(message.tag, None) is not None:
             return
-        if message.tag in (*lane.said, lane.on_its_way) or (told and many is None):
+        if message.tag in (*queue.said, queue.on_its_way) or (told and many is None):
             self.put(subscription, message)
         elif many is not None and many.count > 1:
             count = many.count - 1
-            lane.waiting[MANY] = replace(many, count=count, body={**many.body, "values": {"count": count}})
+            queue.waiting[MANY] = replace(many, count=count, body={**many.body, "values": {"count": count}})
 
     def forget(self, endpoint: str) -> None:
-        lane = self._lanes.pop(endpoint, None)
-        if lane is not None and lane.task is not None:
-            lane.task.cancel()
+        queue = self._queues.pop(endpoint, None)
+        if queue is not None and queue.task is not None:
+            queue.task.cancel()
 
     async def idle(self) -> None:
         """Wait until every queue is empty."""
         await asyncio.gather(*self._tasks(), return_exceptions=True)
 
     def _tasks(self) -> list[asyncio.Task[None]]:
-        return [lane.task for lane in self._lanes.values() if lane.task is not None]
+        return [queue.task for queue in self._queues.values() if queue.task is not None]
 
     async def close(self) -> None:
         for task in self._tasks():
@@ -157,29 +157,29 @@ class PushSender:
         if self._client is not None:
             await self._client.aclose()
 
-    async def _drain(self, lane: Lane) -> None:
-        while lane.waiting:
-            message = lane.waiting.pop(next(iter(lane.waiting)))
-            lane.on_its_way = message.tag
-            taken = await self._deliver(lane, message)
-            lane.on_its_way = ""
+    async def _drain(self, queue: SubscriptionQueue) -> None:
+        while queue.waiting:
+            message = queue.waiting.pop(next(iter(queue.waiting)))
+            queue.on_its_way = message.tag
+            taken = await self._deliver(queue, message)
+            queue.on_its_way = ""
             if taken:
-                lane.said[message.tag] = None
-                while len(lane.said) > REMEMBERED:
-                    del lane.said[next(iter(lane.said))]
+                queue.said[message.tag] = None
+                while len(queue.said) > REMEMBERED:
+                    del queue.said[next(iter(queue.said))]
 
-    async def _deliver(self, lane: Lane, message: Message) -> bool:
+    async def _deliver(self, queue: SubscriptionQueue, message: Message) -> bool:
         """Return True if the service accepted it. Retries a few times, as long as the message is useful."""
         for pause_s in (*RETRIES_S, 0.0):
             if self._clock.now() >= message.until:
                 return False
             try:
-                status = await self._post(lane.subscription, message)
+                status = await self._post(queue.subscription, message)
             except OSError as error:
                 log.warning("a push service could not be reached: %s", error)
                 status = 503
             if status in (404, 410):
-                self._on_gone(lane.subscription["endpoint"])
+                self._on_gone(queue.subscription["endpoint"])
                 return False
             if status < 300:
                 return True

@@ -51,7 +51,7 @@ class Acceptor:
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        self._task = asyncio.create_task(self._accept(), name="web-door")
+        self._task = asyncio.create_task(self._accept(), name="web-acceptor")
 
     async def close(self) -> None:
         tasks = [task for task in (self._task, *self._greetings) if task is not None]
@@ -160,7 +160,7 @@ class HubServer(uvicorn.Server):
     def __init__(self, config: uvicorn.Config) -> None:
         super().__init__(config)
         self._stopped = asyncio.Event()
-        self._integrations: list[Acceptor] = []
+        self._acceptors: list[Acceptor] = []
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -169,9 +169,9 @@ class HubServer(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Start like uvicorn, but with our own limit on new connections before TLS."""
         self.servers = []
-        self._integrations = [Acceptor(sock, self._protocol, self.config.ssl) for sock in sockets or []]
-        for open_question in self._integrations:
-            open_question.start()
+        self._acceptors = [Acceptor(sock, self._protocol, self.config.ssl) for sock in sockets or []]
+        for acceptor in self._acceptors:
+            acceptor.start()
         self.started = True
 
     def _protocol(self) -> asyncio.Protocol:
@@ -179,8 +179,8 @@ class HubServer(uvicorn.Server):
         return PatientProtocol(config=config, server_state=self.server_state, app_state=self.lifespan.state)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        for open_question in self._integrations:
-            await open_question.close()
+        for acceptor in self._acceptors:
+            await acceptor.close()
         await super().shutdown(sockets=sockets)
 
     async def main_loop(self) -> None:

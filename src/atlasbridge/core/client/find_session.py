@@ -32,12 +32,12 @@ def find_session(home: Home, name: str) -> socket.socket:
     raise NoSuchSession(f"{name!r} means several sessions" if name else "several sessions run", f"say which: {names}")
 
 
-def is_line(connection: socket.socket) -> bool:
+def is_port(connection: socket.socket) -> bool:
     """Whether it leads to a session on a TCP port: no terminal can be passed over it."""
     return connection.family == socket.AF_INET
 
 
-def open_integrations(home: Home) -> list[str]:
+def listening_sessions(home: Home) -> list[str]:
     """The short ids of the sessions whose host listens."""
     found = [(path.stem, _connect(path)) for path in _attach_sockets(home)]
     for _, connection in found:

@@ -62,7 +62,7 @@ class ScreenHistory:
         self._answered: tuple[str, ...] = ()  # the last answered lines
         self._rejected = ""  # text of a rejected answer, right after the cursor
         self.begun = ""  # what a person has typed of a line that is not sent
-        self._pictured: tuple[tuple[object, ...], View] | None = None
+        self._cached_view: tuple[tuple[object, ...], View] | None = None
         self._known: dict[Facts, Finding] = {}  # the finding for this view, by facts about the terminal
 
     def open(self, now: float) -> None:
@@ -84,11 +84,11 @@ class ScreenHistory:
     def look(self) -> View:
         """The current view. It is computed once for each state of the screen, because most looks find it unchanged."""
         state = (self.screen.version, self.screen.title, self._answered, self._rejected, self.begun)
-        if self._pictured is None or self._pictured[0] != state:
+        if self._cached_view is None or self._cached_view[0] != state:
             view = View.of(self.screen).without_begun(self.begun)
-            self._pictured = (state, replace(view, answered=self._answered))
+            self._cached_view = (state, replace(view, answered=self._answered))
             self._known.clear()
-        return self._pictured[1]
+        return self._cached_view[1]
 
     def recognise(self, facts: Facts) -> Finding:
         view = self.look()

@@ -112,7 +112,7 @@ async def serve(
         if read_plan is not None:
             read_plan((await load_directory(database)).by_channel())  # raises an error now if it is invalid
             context.chats = Chats(context, read_plan)
-        working = asyncio.create_task(context.run(), name="office")
+        working = asyncio.create_task(context.run(), name="background")
         server = FleetServer(server_settings(context, place))
         stop_on_signals(server)
         serving = asyncio.create_task(server.serve(sockets=[listener]), name="listener")

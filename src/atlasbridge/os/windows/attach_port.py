@@ -119,7 +119,7 @@ class AttachPort:
         self._pass = Pass(int(listener.getsockname()[1]), self._pass.key)
         self._listener, self._file = listener, pass_file(path)
         write_pass(self._file, self._pass)
-        threading.Thread(target=self._accept, args=(listener,), name="door", daemon=True).start()
+        threading.Thread(target=self._accept, args=(listener,), name="attach-port", daemon=True).start()
 
     def _accept(self, listener: socket.socket) -> None:
         while True:

@@ -452,8 +452,8 @@ def _over_grid(view: View, menu: Menu, at: int) -> tuple[Step, ...]:
     here, there = menu.items[menu.current], menu.items[at]
     moves = b""
     for way, back, place in (("right", "left", "col"), ("down", "up", "row")):
-        lanes = sorted({getattr(item, place) for item in menu.items})
-        distance = lanes.index(getattr(there, place)) - lanes.index(getattr(here, place))
+        ranks = sorted({getattr(item, place) for item in menu.items})
+        distance = ranks.index(getattr(there, place)) - ranks.index(getattr(here, place))
         moves += arrow(way if distance > 0 else back, view.application_cursor) * abs(distance)
     keys = [moves[first : first + 3] for first in range(0, len(moves), 3)]
     return tuple(Step(key, Shows(there.label[:60]) if key is keys[-1] else When.CHANGED) for key in keys)
