@@ -44,3 +44,11 @@ class ChannelError(AtlasBridgeError):
 
 class AdapterError(AtlasBridgeError):
     pass
+
+
+def first_of(group: BaseExceptionGroup[BaseException]) -> BaseException:
+    """The first error of a task group, however deep it is nested."""
+    error: BaseException = group
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error

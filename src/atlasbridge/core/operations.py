@@ -36,6 +36,9 @@ class Refused:
         return {"ok": False, **as_dict(self)}
 
 
+NO_PROMPT: Final = Refused("unknown_prompt", "There is no such prompt.")
+
+
 @frozen
 class Caller:
     """The caller of an operation. The transport has identified the caller; the operation decides about permissions."""

@@ -137,7 +137,7 @@ class Operations:
         if "prompt_id" in given and operation.changes and operation is not table.HubOperations.reply:
             record = self._hub_api.prompt(given["prompt_id"])
             if record is None:
-                return Refused("unknown_prompt", "There is no such prompt.")
+                return table.NO_PROMPT
             if self._hub_api.integrations.owner(record.session_id) == caller.identity:
                 refusal = self._hub_api.refuse_inside_session(record.session_id, operation.name, record.prompt_id)
                 return Refused(refusal.reason.value, "Who asked this cannot answer it: only a person decides.")

@@ -20,7 +20,7 @@ from atlasbridge.core.operations import fitting_constraints
 from atlasbridge.core.policy.approval import PAGE, PROOF, with_card, with_proof, with_quorum
 from atlasbridge.core.policy.rule import Say, Verdict
 from atlasbridge.core.prompt.answer import decide_answer, label_answer
-from atlasbridge.core.prompt.gate import fate
+from atlasbridge.core.prompt.gate import UNKNOWN, fate
 from atlasbridge.core.prompt.model import (
     FIRST_KEY,
     OPEN,
@@ -145,7 +145,7 @@ class PromptLife:
         """Asks the host to raise the prompt again. Returns None on success."""
         record = self.hub.ledger.prompt(prompt_id)
         if record is None:
-            return Reject(Refusal.UNKNOWN_PROMPT, "There is no such prompt.")
+            return UNKNOWN
         if record.state in OPEN:
             return Reject(Refusal.NOT_OPEN, "It is being asked already.")
         if record.prompt_id not in {one.prompt_id for one in self.hub.ledger.still_waiting(record.session_id)}:

@@ -16,7 +16,7 @@ from atlasbridge.core.daemon.receipts import RefusalLog, decision_of
 from atlasbridge.core.errors import StoreError
 from atlasbridge.core.escape import escape_controls
 from atlasbridge.core.policy.approval import PROOF, QUORUM, agrees, describe_votes, quorum_of
-from atlasbridge.core.prompt.gate import Cancel, decide_reply, refuse_inside_session
+from atlasbridge.core.prompt.gate import UNKNOWN, Cancel, decide_reply, refuse_inside_session
 from atlasbridge.core.prompt.model import (
     OPEN,
     Answer,
@@ -170,7 +170,7 @@ class ReplyService:
     def _claim(self, record: PromptRecord | None, reply: InboundReply) -> Answer | Receipt | Reject:
         decision = self._decide(record, reply)
         if record is None or isinstance(decision, Reject):
-            return decision if isinstance(decision, Reject) else _UNKNOWN
+            return decision if isinstance(decision, Reject) else UNKNOWN
         if isinstance(decision, Cancel):
             return self._cancel(record, reply)
         if self.hub.hosts.get(record.session_id) is None:
@@ -270,7 +270,7 @@ class ReplyService:
         return self._recent.admit(record.session_id, self.hub.clock.now()) > 0
 
     def _refused(self, record: PromptRecord | None, reply: InboundReply, why: Answer | Receipt | Reject) -> Reject:
-        refusal = why if isinstance(why, Reject) else _UNKNOWN
+        refusal = why if isinstance(why, Reject) else UNKNOWN
         ids = {
             "session_id": record.session_id if record else "",
             "prompt_id": record.prompt_id if record else escape_controls(reply.prompt_id[:64], keep_lines=False),
@@ -312,8 +312,6 @@ _WHOSE = (
     "{} different people must agree, and whose identity {} is cannot be told: two of them may be one person's. "
     "Name it under [[people]] in config.toml; a refusal counts all the same."
 )
-_UNKNOWN = Reject(Refusal.UNKNOWN_PROMPT, "There is no such prompt.")
-
 _GONE = Reject(Refusal.STALE, "It was accepted, but its prompt ended before the session said that it was typed.")
 
 

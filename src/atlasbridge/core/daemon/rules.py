@@ -21,7 +21,7 @@ from atlasbridge.core.daemon.parts import HubParts
 from atlasbridge.core.errors import AtlasBridgeError, ConfigError
 from atlasbridge.core.escape import escape_controls
 from atlasbridge.core.ids import new_id
-from atlasbridge.core.operations import Caller, Granted, Refused, Trusted
+from atlasbridge.core.operations import NO_PROMPT, Caller, Granted, Refused, Trusted
 from atlasbridge.core.policy.rule import (
     LONGEST_S,
     PREFIX,
@@ -463,7 +463,7 @@ class RuleOperations:
         if refusal := self._refuse_grant(record, caller):
             return Refused("cannot_grant", refusal)
         if record is None or session is None:
-            return Refused("unknown_prompt", "There is no such prompt.")
+            return NO_PROMPT
         made = self.prepare(record, session, caller.identity, for_s, times, folder)
         if isinstance(made, str):
             return Refused("cannot_grant", f"This cannot be granted: {made}.")

@@ -17,8 +17,9 @@ from atlasbridge.core.daemon.prompts import PromptLife
 from atlasbridge.core.daemon.replies import ReplyService
 from atlasbridge.core.escape import escape_controls, is_plain_line
 from atlasbridge.core.ids import new_id, short_id
-from atlasbridge.core.policy.escalation import ANSWER, SNOOZE, Later
+from atlasbridge.core.policy.escalation import ANSWER, SHORTEST_SNOOZE_S, SNOOZE, Later
 from atlasbridge.core.prompt.answer import INSTRUCTION_LIMIT, label_answer, quote_answer
+from atlasbridge.core.prompt.gate import UNKNOWN
 from atlasbridge.core.prompt.model import OPEN, InboundReply, PromptRecord, Receipt, Refusal, Reject
 from atlasbridge.core.scheduler.times import LIMIT, LONGEST_S, find_reset, find_zone, parse_when, say_moment
 from atlasbridge.core.session.model import SessionRecord, SessionState
@@ -29,7 +30,7 @@ AFTER_RESET_S = 60.0  # clocks differ, so wait a little after the limit should h
 LATE_S = 3600.0  # a hub that was not running when an answer was due still gives it, at most this much later
 AGAIN_S = 5.0  # delay before a retry when the session is not connected or the store cannot be written
 LOOK_S = 60.0  # maximum interval between checks, because the wall clock can be changed
-SHORTEST_SNOOZE_S, LONGEST_SNOOZE_S = 60.0, 24 * 3600.0
+LONGEST_SNOOZE_S = 24 * 3600.0
 
 
 class ScheduledAnswers:
@@ -82,7 +83,7 @@ class ScheduledAnswers:
             return Reject(Refusal.UNKNOWN_PROMPT, "There is no such answer, or more than one begins like that.")
         record = self._hub.ledger.prompt(found[0].prompt_id)
         if record is None:
-            return Reject(Refusal.UNKNOWN_PROMPT, "There is no such prompt.")
+            return UNKNOWN
         if refusal := self._replies.refuse_person(record, reply):
             return refusal
         ended = self._hub.ledger.end_later(found[0].later_id, "revoked", reply.identity, self._life.ttl_of(record))

@@ -428,6 +428,7 @@ def listeners(notice: Notification, route: Route) -> tuple[str, ...]:
 
 
 ANSWER, SNOOZE = "answer", "snooze"
+SHORTEST_SNOOZE_S = 60.0
 
 
 @frozen

@@ -40,21 +40,21 @@ def decide_reply(
 
     `private`: the channel declares that nothing it shows leaves this machine.
     """
-    refusal = _refuse(record, reply, allowed=allowed, now=now, private=private)
+    refusal = refuse_reply(record, reply, allowed=allowed, now=now, private=private)
     if refusal is not None or record is None:
-        return refusal or _UNKNOWN
+        return refusal or UNKNOWN
     if _cancels(record, reply):
         own = reply.value.strip().lower() != LEAVE and not reply.nonce and _OWN_CANCEL.search(record.prompt.screen)
         return _WHICH_CANCEL if own else Cancel()
     return decide_answer(record.prompt, reply.value, as_text=reply.as_text, as_keys=reply.as_keys)
 
 
-def _refuse(
-    record: PromptRecord | None, reply: InboundReply, *, allowed: bool, now: float, private: bool
+def refuse_reply(
+    record: PromptRecord | None, reply: InboundReply, *, allowed: bool, now: float, private: bool = False
 ) -> Reject | None:
-    """Checks everything except the value."""
+    """Checks everything except the value, which a fleet server leaves to the machine's own hub."""
     if record is None or not _names(record.prompt_id, reply.prompt_id):
-        return _UNKNOWN
+        return UNKNOWN
     if reply.session_id and not _names(record.session_id, reply.session_id):
         return _WRONG_SESSION
     if reply.inside_session:
@@ -62,9 +62,8 @@ def _refuse(
     if not allowed:
         return Reject(Refusal.NOT_ALLOWED, "You are not on the list of people who are allowed to answer.")
     if record.prompt.secret and not private:
-        return Reject(
-            Refusal.NOT_ALLOWED, "A secret is never taken from a chat: answer on the web page or in a terminal."
-        )
+        sentence = "A secret is never taken from a chat: answer in a terminal or on the page of its machine."
+        return Reject(Refusal.NOT_ALLOWED, sentence)
     if reply.as_keys and reply.channel not in KEY_CHANNELS:
         return Reject(Refusal.NOT_ALLOWED, "Raw keys are taken from a terminal of this machine only.")
     return refuse_moment(record, nonce=reply.nonce, now=now)
@@ -95,7 +94,7 @@ def _cancels(record: PromptRecord, reply: InboundReply) -> bool:
 def refuse_claim(record: PromptRecord | None, *, session_id: str, nonce: str, now: float) -> Reject:
     """Why the store's guard did not match, in the gate's order and with its sentences."""
     if record is None:
-        return _UNKNOWN
+        return UNKNOWN
     if record.session_id != session_id:
         return _WRONG_SESSION
     return refuse_moment(record, nonce=nonce, now=now) or Reject(Refusal.NOT_OPEN, "It is no longer open.")
@@ -156,5 +155,5 @@ _WHICH_CANCEL: Final = Reject(
     'The program shows a Cancel of its own. Answer "leave" to leave this alone, or press the program\'s own: "esc" is '
     "its key in most programs.",
 )
-_UNKNOWN: Final = Reject(Refusal.UNKNOWN_PROMPT, "There is no such prompt.")
+UNKNOWN: Final = Reject(Refusal.UNKNOWN_PROMPT, "There is no such prompt.")
 _WRONG_SESSION: Final = Reject(Refusal.WRONG_SESSION, "That prompt belongs to another session.")

@@ -10,7 +10,7 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Protocol
 
-from atlasbridge.core.errors import AtlasBridgeError, ConfigError
+from atlasbridge.core.errors import AtlasBridgeError, ConfigError, first_of
 from atlasbridge.core.escape import escape_controls
 from atlasbridge.core.policy.escalation import Notification, Route, Tone, decide_tone
 from atlasbridge.core.ports import Channel, HubApi
@@ -149,7 +149,7 @@ class ChannelWorker:
                 group.create_task(self._send_loop(channel), name=f"{self.name}-outbox")
                 group.create_task(self._receive_loop(channel), name=f"{self.name}-replies")
         except BaseExceptionGroup as group_error:
-            raise _first(group_error) from None
+            raise first_of(group_error) from None
         finally:
             self._channel = None
             await self._close(channel)
@@ -198,13 +198,6 @@ class ChannelWorker:
                 await channel.answer_reply(reply, outcome)
         except Exception:  # the channel boundary: the reply has taken effect, only its sender was not told
             log.exception("channel %s could not answer a sender", self.name)
-
-
-def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:
-    error: BaseException = group
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    return error
 
 
 # The configuration of a fleet server besides its database: channels, escalation and limits.

@@ -17,10 +17,11 @@ from typing import Any
 
 from atlasbridge import __version__
 from atlasbridge.core.daemon.hub_api import LocalHubApi
-from atlasbridge.core.errors import AtlasBridgeError, ChannelError, StoreError
+from atlasbridge.core.errors import AtlasBridgeError, ChannelError, StoreError, first_of
 from atlasbridge.core.escape import escape_controls
 from atlasbridge.core.fleet_wire import BATCH, BEAT_S, DEAD_S, decode_message, encode_message
-from atlasbridge.core.prompt.model import InboundReply, PromptRecord, Receipt, Refusal, Reject, digest_text
+from atlasbridge.core.prompt.gate import UNKNOWN
+from atlasbridge.core.prompt.model import InboundReply, PromptRecord, Receipt, Reject, digest_text
 from atlasbridge.core.session.model import SessionRecord
 from atlasbridge.core.values import replace
 from atlasbridge.fleet.member.joining import RefusedByServer, WebSocket, dial, enter
@@ -106,7 +107,7 @@ class FleetLink:
                 group.create_task(self._beat(socket), name="server-beat")
                 group.create_task(self._end_on_request(), name="server-again")
         except* ChannelError as group_error:
-            raise _first(group_error) from None
+            raise first_of(group_error) from None
         finally:
             self._socket = None
             await socket.close()
@@ -260,14 +261,6 @@ class FleetLink:
             "waiting": self._server.ledger.membership.backlog(),
             "machine": self._membership.name,
         }
-
-
-def _first(group: BaseExceptionGroup[ChannelError]) -> ChannelError:
-    found: BaseException = group
-    while isinstance(found, BaseExceptionGroup):
-        found = found.exceptions[0]
-    assert isinstance(found, ChannelError)
-    return found
 
 
 # Live screens for people at the server: sent while a person looks, and a moment longer; never if forbidden.
@@ -425,7 +418,7 @@ class FleetChannel:
             return  # the first one is being processed and will be answered
         prompt_id = str(message["prompt_id"])
         if not self._server.told(prompt_id):
-            refusal = Reject(Refusal.UNKNOWN_PROMPT, "There is no such prompt.")
+            refusal = UNKNOWN
             self._spawn(self._tell_outcome(decision, refusal), "server-outcome")
             return
         self._deciding.add(decision)

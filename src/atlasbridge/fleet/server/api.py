@@ -24,7 +24,7 @@ from atlasbridge.core.clock import iso
 from atlasbridge.core.errors import ConfigError
 from atlasbridge.core.escape import escape_controls
 from atlasbridge.core.fleet_wire import encode_invitation
-from atlasbridge.core.operations import Operation, Refused
+from atlasbridge.core.operations import NO_PROMPT, Operation, Refused
 from atlasbridge.core.policy.reader import read_policy
 from atlasbridge.core.routing.shell_parser import ShellParser
 from atlasbridge.core.schema import write
@@ -49,7 +49,6 @@ KEEP_ALIVE_S = 15.0
 LOGIN_S = 5.0  # how often an event stream checks that its login is still valid
 NOBODY = Caller("", "", "", scope="read")
 NOT_YET = "The machine has not said anything yet; ask for the outcome later."
-_NO_PROMPT = Refused("unknown_prompt", "There is no such prompt.")
 _NO_SESSION = Refused("unknown_session", "There is no such session.")
 
 
@@ -117,7 +116,7 @@ class FleetApi:
 
     async def prompt(self, caller: Caller, given: SimpleNamespace, request: Request) -> Json | Refused:
         found = await lists.find_prompt(self._database, caller.name, *split_id(given.prompt_id))
-        return self._shown(found) if found else _NO_PROMPT
+        return self._shown(found) if found else NO_PROMPT
 
     async def reply(self, caller: Caller, given: SimpleNamespace, request: Request) -> Any:
         if given.passkey is not None:
@@ -142,7 +141,7 @@ class FleetApi:
     async def outcome(self, caller: Caller, given: SimpleNamespace, request: Request) -> Json | Refused:
         now = await self._now(caller, given.prompt_id)
         if now is None:
-            return _NO_PROMPT
+            return NO_PROMPT
         found = (
             await decisions.find_by_key(self._database, caller.name, given.request_key) if given.request_key else None
         )

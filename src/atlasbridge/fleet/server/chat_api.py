@@ -17,9 +17,9 @@ from atlasbridge.core.clock import Clock, iso
 from atlasbridge.core.errors import StoreError
 from atlasbridge.core.escape import escape_controls
 from atlasbridge.core.ids import new_id
-from atlasbridge.core.operations import Caller, HubAs, Kept, Operation, Refused
-from atlasbridge.core.policy.escalation import HOUR_S, SNOOZE, Later, Tone
-from atlasbridge.core.prompt.gate import LEAVE, LEAVES, refuse_moment
+from atlasbridge.core.operations import NO_PROMPT, Caller, HubAs, Kept, Operation, Refused
+from atlasbridge.core.policy.escalation import HOUR_S, SHORTEST_SNOOZE_S, SNOOZE, Later, Tone
+from atlasbridge.core.prompt.gate import LEAVE, LEAVES, UNKNOWN, refuse_reply
 from atlasbridge.core.prompt.model import InboundReply, PromptRecord, Receipt, Refusal, Reject
 from atlasbridge.core.routing.router import PromptRouter
 from atlasbridge.core.session.model import SessionRecord, SessionState
@@ -220,7 +220,6 @@ class ChatStore:
 
 AT_MACHINE = "That is done at the machine itself, not from the server."
 AWAY = "server.away."
-SHORTEST_SNOOZE_S = 60.0
 
 
 class FleetHubApi(ChatStore):
@@ -379,7 +378,7 @@ class FleetHubApi(ChatStore):
         """Pause notifications of this prompt. The machine sets the prompt's deadline, so the pause must be shorter."""
         asked, person = self._cache.asked(prompt_id), self._cache.directory.find(caller.identity)
         if asked is None or person not in asked.readers:
-            return Refused("unknown_prompt", "There is no such prompt.")
+            return NO_PROMPT
         left_s = asked.record.deadline - self._clock.now()
         if not SHORTEST_SNOOZE_S <= for_s < left_s:
             return Refused("bad_value", f"Its machine waits {max(0, int(left_s // 60))} more minutes at most.")
@@ -406,8 +405,6 @@ class FleetHubApi(ChatStore):
 
 AGAIN_S = 1.0
 WAIT_S = 8.0  # a chat drops a later toast
-SECRET = "A secret is never taken in a chat: answer at the machine itself."
-_UNKNOWN = Reject(Refusal.UNKNOWN_PROMPT, "There is no such prompt.")
 _REASONS = {"secret": Refusal.NOT_ALLOWED, "unknown_prompt": Refusal.UNKNOWN_PROMPT, "bad_request": Refusal.BAD_VALUE}
 
 
@@ -420,15 +417,17 @@ class ChatReplies:
     async def answer(self, reply: InboundReply) -> Receipt | Reject:
         asked = self._cache.asked(reply.prompt_id)
         person = self._cache.directory.find(reply.identity) if not reply.identity.startswith(f"{HERE}:") else ""
-        refusal = self._refuse(asked, reply, person)
-        if refusal is not None or asked is None:
-            await self._note(asked, reply, person, refusal or _UNKNOWN)
-            return refusal or _UNKNOWN
+        seen = asked if asked is not None and person in asked.readers else None  # else it is reported as unknown
+        record = None if seen is None else seen.record
+        refusal = refuse_reply(record, reply, allowed=True, now=self._clock.now())
+        if refusal is not None or seen is None:
+            refusal = refusal or UNKNOWN
+            await self._note(asked, reply, person, refusal)
+            return refusal
         key = reply.request_key or new_id()
-        value = (
-            LEAVE if reply.nonce and reply.value in LEAVES else reply.value
-        )  # of a button: the word could be its own
-        wish = Proposal(*asked.key, person, value, reply.as_text, reply.place or reply.channel, key)
+        leaves = reply.nonce and reply.value in LEAVES  # a button's own word, which the prompt could offer, too
+        value = LEAVE if leaves else reply.value
+        wish = Proposal(*seen.key, person, value, reply.as_text, reply.place or reply.channel, key)
         try:
             made = await self._propose(wish)
         except StoreError as error:
@@ -438,7 +437,7 @@ class ChatReplies:
             return Reject(_reason(made.reason), made.message)
         if made is None:
             return Reject(Refusal.UNAVAILABLE, "Your answer did not arrive. Answer again.")
-        return self._tell(asked, reply, person, made)
+        return self._tell(seen, reply, person, made)
 
     async def _propose(self, wish: Proposal) -> Decision | Refused | None:
         made = await decisions.propose(self._context.database, wish)
@@ -454,19 +453,6 @@ class ChatReplies:
                 return await decisions.find_by_key(self._context.database, person, key)
             except StoreError as error:
                 log.warning("what became of an answer is not known yet: %s", error)
-
-    def _refuse(self, asked: FleetPrompt | None, reply: InboundReply, person: str) -> Reject | None:
-        """Check what the rows do not contain. A prompt that this person cannot see is reported as unknown."""
-        if not person or asked is None or person not in asked.readers:
-            return _UNKNOWN
-        record = asked.record
-        if reply.session_id and not record.session_id.startswith(reply.session_id):
-            return Reject(Refusal.WRONG_SESSION, "That prompt belongs to another session.")
-        if record.prompt.secret:
-            return Reject(Refusal.NOT_ALLOWED, SECRET)
-        if reply.as_keys:
-            return Reject(Refusal.NOT_ALLOWED, "Raw keys are taken from a terminal of that machine only.")
-        return refuse_moment(record, nonce=reply.nonce, now=self._clock.now())
 
     async def _note(self, asked: FleetPrompt | None, reply: InboundReply, person: str, refusal: Reject) -> None:
         """Record the refusal with the server's names of the machine and the prompt."""

@@ -1,7 +1,7 @@
 """The rows that the chats need, cached in memory: channels read without waiting, and the cache fetches what has
 changed.
 
-The cache can be rebuilt from the tables at any time. `chat_store.py` stores what must survive a restart.
+The cache can be rebuilt from the tables at any time. `ChatStore` stores what must survive a restart.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from typing import Any
 from atlasbridge.core.clock import Clock
 from atlasbridge.core.daemon.escalation import Planner
 from atlasbridge.core.daemon.receipts import Receipts
-from atlasbridge.core.errors import AtlasBridgeError, StoreError
+from atlasbridge.core.errors import AtlasBridgeError, StoreError, first_of
 from atlasbridge.core.policy.escalation import EscalationPlan, Route, listeners
 from atlasbridge.core.ports import Channel
 from atlasbridge.core.prompt.model import OPEN, Receipt
@@ -25,7 +25,7 @@ from atlasbridge.fleet.server import reports
 from atlasbridge.fleet.server.chat_api import ChatReplies, FleetHubApi
 from atlasbridge.fleet.server.chat_cache import ChatCache, Directory, chat_policy
 from atlasbridge.fleet.server.context import ServerContext
-from atlasbridge.fleet.server.database import BOARD, LeaderLock, called_within, turn
+from atlasbridge.fleet.server.database import BOARD, LeaderLock, called_within, leader_lock
 from atlasbridge.fleet.server.lists import GONE, FleetPrompt, Key
 
 log = logging.getLogger(__name__)
@@ -60,11 +60,11 @@ class Chats:
     async def run(self) -> None:
         while True:
             try:
-                async with turn(self._context.database.url) as mine:
+                async with leader_lock(self._context.database.url) as mine:
                     if mine is not None:
                         await self._carry(mine)
             except* StoreError as group:
-                log.warning("the chats wait: %s", _first(group))
+                log.warning("the chats wait: %s", first_of(group))
             except* Exception:  # the channel boundary: after any fault there, the page and the links continue
                 log.exception("the chats start again")
             await asyncio.sleep(ASK_S)
@@ -161,13 +161,6 @@ async def _clean(store: FleetHubApi) -> None:
     while True:
         await store.clean()
         await asyncio.sleep(CLEAN_S)
-
-
-def _first(group: BaseExceptionGroup[StoreError]) -> BaseException:
-    found: BaseException = group
-    while isinstance(found, BaseExceptionGroup):
-        found = found.exceptions[0]
-    return found
 
 
 # A single view of a session's screen for a chat. As on the page, it needs permission, comes from the machine and is

@@ -315,7 +315,7 @@ class LeaderLock:
 
 
 @contextlib.asynccontextmanager
-async def turn(url: str) -> AsyncIterator[LeaderLock | None]:
+async def leader_lock(url: str) -> AsyncIterator[LeaderLock | None]:
     """Try to take the leader lock. Yields None if another process has it. Raises StoreError if PostgreSQL is
     unavailable.
     """

@@ -11,7 +11,7 @@ from typing import Any
 from psycopg.types.json import Json
 
 from atlasbridge.core.ids import new_id
-from atlasbridge.core.operations import Refused
+from atlasbridge.core.operations import NO_PROMPT, Refused
 from atlasbridge.core.prompt.redact import leaves, redact_data
 from atlasbridge.core.values import frozen
 from atlasbridge.fleet.server.audit import note, note_alone
@@ -152,7 +152,7 @@ async def _explain(database: Database, wish: Proposal) -> Decision | Refused:
 
 def _refusal(seen: list[dict[str, Any]]) -> Refused:
     if not seen:
-        return Refused("unknown_prompt", "There is no such prompt.")
+        return NO_PROMPT
     (found,) = seen
     if not found["may_answer"]:
         return Refused("not_allowed", "You may see this, not answer it.")
