@@ -22,7 +22,7 @@ from ptypool.process import (
     spawn_process,
     window_size,
 )
-from ptypool.termination import terminate_group, termination_steps
+from ptypool.termination import reap, terminate_group, termination_steps
 
 # TerminalStream: moves bytes between a terminal's master side and two bounded queues, without a thread. It owns the
 # descriptor. It knows nothing of processes: the handle tells it when to drain and when to close.
@@ -191,15 +191,6 @@ class TerminalStream(QueuedStream):
 _LOOK_EVERY_S = 0.5
 
 
-def _exit_status(pid: int) -> int | None:
-    """None while the child runs; UNKNOWN_STATUS if other code has reaped it."""
-    try:
-        found, status = os.waitpid(pid, os.WNOHANG)
-    except ChildProcessError:
-        return UNKNOWN_STATUS
-    return os.waitstatus_to_exitcode(status) if found else None
-
-
 def _open_pidfd(pid: int) -> int | None:
     opener: Callable[[int], int] | None = getattr(os, "pidfd_open", None)
     if opener is None:
@@ -228,7 +219,7 @@ class Posix:
     def watch(
         self, loop: asyncio.AbstractEventLoop, child: SpawnedProcess, on_exit: Callable[[int], None]
     ) -> ExitWatch:
-        return ExitWatch(loop, lambda: _exit_status(child.pid), on_exit, _LOOK_EVERY_S, _open_pidfd(child.pid))
+        return ExitWatch(loop, lambda: reap(child.pid, UNKNOWN_STATUS), on_exit, _LOOK_EVERY_S, _open_pidfd(child.pid))
 
     def signal(self, child: SpawnedProcess, number: signal.Signals) -> None:
         """Signal the whole process group."""

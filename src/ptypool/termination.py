@@ -45,12 +45,12 @@ def termination_steps(pids: Collection[int], *, grace_s: float = DEFAULT_GRACE_S
         yield from _signal_until_gone(pids, signal.SIGKILL, _KILL_WAIT_S)
 
 
-def reap(pid: int) -> int | None:
-    """The exit status of an ended child, or None if it still runs or is not ours."""
+def reap(pid: int, lost: int | None = None) -> int | None:
+    """The exit status of an ended child; None if it still runs, `lost` if it is not ours or was reaped elsewhere."""
     try:
         found, status = os.waitpid(pid, os.WNOHANG)
     except ChildProcessError:
-        return None
+        return lost
     return os.waitstatus_to_exitcode(status) if found else None
 
 

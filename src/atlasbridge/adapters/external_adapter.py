@@ -37,6 +37,7 @@ from atlasbridge.core.errors import AdapterError
 from atlasbridge.core.host.analysis import DetectorLike
 from atlasbridge.core.peer import prove_above
 from atlasbridge.core.prompt.model import Prompt
+from atlasbridge.core.system import wait_readable
 
 # The detector of a session with a foreign adapter: the adapter's prompts come first, and the usual detector raises the
 # ones that it misses. While a prompt of the adapter is open, the usual detector only watches. A prompt that it alone
@@ -470,18 +471,12 @@ class _Host:
                 self._close()
 
     async def keep_hearing(self) -> None:
-        loop = asyncio.get_running_loop()
         while True:
             connection = self._connection
             if connection is None:
                 await asyncio.sleep(LOOK_S / 5)
                 continue
-            readable = asyncio.Event()
-            loop.add_reader(connection.fileno(), readable.set)
-            try:
-                await readable.wait()
-            finally:
-                loop.remove_reader(connection.fileno())
+            await wait_readable(connection.fileno())
             try:
                 data = connection.recv(65536)
             except OSError:
@@ -502,12 +497,7 @@ class _Host:
 
 async def _read_master(master: int) -> bytes:
     """The next output; b"" if the tool has closed its terminal."""
-    loop, readable = asyncio.get_running_loop(), asyncio.Event()
-    loop.add_reader(master, readable.set)
-    try:
-        await readable.wait()
-    finally:
-        loop.remove_reader(master)
+    await wait_readable(master)
     try:
         return os.read(master, 65536)
     except BlockingIOError:

@@ -43,6 +43,7 @@ from atlasbridge.core.recognition.widgets.known_dialog import stated
 from atlasbridge.core.screen.screen import Screen
 from atlasbridge.core.screen.view import View
 from atlasbridge.core.session.settings import SessionSettings, child_environ
+from atlasbridge.core.system import wait_readable
 from atlasbridge.core.tty import Size, SpawnRefused
 from atlasbridge.os.tty import make_probe
 from atlasbridge.os.tty.posix import PosixPTY
@@ -277,14 +278,9 @@ def _has_output(pty: PosixPTY) -> bool:
 
 async def _read(pty: PosixPTY) -> bytes:
     """The next chunk; b"" after the end."""
-    loop, fd = asyncio.get_running_loop(), pty.fileno()
+    fd = pty.fileno()
     while fd >= 0:
-        readable = asyncio.Event()
-        loop.add_reader(fd, readable.set)
-        try:
-            await readable.wait()
-        finally:
-            loop.remove_reader(fd)
+        await wait_readable(fd)
         try:
             return os.read(fd, READ_BYTES)
         except BlockingIOError:

@@ -11,6 +11,8 @@ from atlasbridge.core.errors import AtlasBridgeError, HubUnavailable
 from atlasbridge.core.home import Home
 from atlasbridge.core.session.model import Named, choose, listed, meant
 
+SHORTEST_ID = 4
+
 
 class NotFound(AtlasBridgeError):
     """No session has this name, or several have."""
@@ -23,6 +25,15 @@ def sessions_of(hub: HubClient, include_ended: bool = False, name: str = "") -> 
 
 def named_session(item: dict[str, Any]) -> Named:
     return Named(item["session_id"], _name(item), item["state"] == "active")
+
+
+def id_beginning(context: Any, argument: Any, said: str | None) -> str | None:
+    """For an argument of click: the beginning of an id, if it is long enough to mean one."""
+    import click
+
+    if said is not None and len(said) < SHORTEST_ID:
+        raise click.UsageError(f"give at least {SHORTEST_ID} characters of the id")
+    return said
 
 
 def find_session_id(said: str, candidates: Iterable[Named]) -> str:

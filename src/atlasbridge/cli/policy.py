@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from atlasbridge.cli.by_name import find_prompt_id
+from atlasbridge.cli.by_name import find_prompt_id, id_beginning
 from atlasbridge.cli.help import complete_prompts
 from atlasbridge.cli.printing import (
     DURATION,
@@ -386,15 +386,13 @@ def _grant(one: dict[str, Any]) -> tuple[str, ...]:
 
 
 @grants_command.command("remove")
-@click.argument("grant_id", required=False)
+@click.argument("grant_id", required=False, callback=id_beginning)
 @click.option("-a", "--all", "everything", is_flag=True, help="All of them.")
 @json_option
 def revoke(grant_id: str | None, everything: bool, as_json: bool) -> int:
     """Remove a grant at once, by the beginning of its id."""
     if bool(grant_id) == everything:
         raise click.UsageError("give either a GRANT_ID or --all")
-    if grant_id is not None and len(grant_id) < 4:
-        raise click.UsageError("give at least four characters of the id")
     with hub_client() as hub:
         ended = hub.ask("grant.revoke", grant_id=grant_id or "")["ended"]
     if as_json:

@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from atlasbridge.cli.by_name import find_prompt_id, find_session_id, sessions_of
+from atlasbridge.cli.by_name import find_prompt_id, find_session_id, id_beginning, sessions_of
 from atlasbridge.cli.help import complete_prompts, complete_sessions
 from atlasbridge.cli.overview import asking_line, is_idle, why_left
 from atlasbridge.cli.printing import (
@@ -208,12 +208,10 @@ def _later(one: dict[str, Any]) -> tuple[str, ...]:
 
 
 @later_command.command("remove")
-@click.argument("later_id")
+@click.argument("later_id", callback=id_beginning)
 @json_option
 def revoke(later_id: str, as_json: bool) -> int:
     """Remove a scheduled answer, by the beginning of its id; the prompt stays open."""
-    if len(later_id) < 4:
-        raise click.UsageError("give at least four characters of the id")
     with hub_client() as hub:
         return report(hub.request("later.revoke", later_id=later_id), as_json, "list them: atlasbridge later list")
 
@@ -270,12 +268,10 @@ def add(session: str, text: str, as_json: bool) -> int:
 
 
 @queue_command.command("remove")
-@click.argument("queue_id")
+@click.argument("queue_id", callback=id_beginning)
 @json_option
 def off(queue_id: str, as_json: bool) -> int:
     """Remove an instruction, by the beginning of its id."""
-    if len(queue_id) < 4:
-        raise click.UsageError("give at least four characters of the id")
     with hub_client() as hub:
         return report(hub.request("queue.remove", queue_id=queue_id), as_json, "list them: atlasbridge queue")
 

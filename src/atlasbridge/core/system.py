@@ -94,7 +94,16 @@ def sync_folder(folder: Path) -> None:
     """Flushes new, renamed and removed names in `folder` to disk, where the system supports it."""
     if not hasattr(os, "O_DIRECTORY"):  # Windows cannot open a folder
         return
-    descriptor = os.open(folder, os.O_RDONLY | OWN_FILE)
+    _sync(folder, os.O_RDONLY)
+
+
+def sync_file(path: Path) -> None:
+    """Flushes the content of a file to disk."""
+    _sync(path, os.O_RDWR)
+
+
+def _sync(path: Path, access: int) -> None:
+    descriptor = os.open(path, access | OWN_FILE)
     try:
         os.fsync(descriptor)
     finally:
@@ -183,6 +192,20 @@ class SelectPoller:
             for fd in ready:
                 found[fd] |= event
         return list(found.items())
+
+
+async def wait_readable(source: int | Watched) -> None:
+    """Waits in the event loop until there is something to read, or the end."""
+    import asyncio  # not at the start of a session, which has no event loop
+    import contextlib
+
+    loop, readable = asyncio.get_running_loop(), asyncio.Event()
+    loop.add_reader(source, readable.set)
+    try:
+        await readable.wait()
+    finally:
+        with contextlib.suppress(ValueError, OSError):  # already closed
+            loop.remove_reader(source)
 
 
 def make_poller() -> ReadyWait:

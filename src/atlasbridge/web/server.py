@@ -27,7 +27,7 @@ from atlasbridge.core.home import MAX_SOCKET_PATH
 from atlasbridge.core.hub_connection import bind_alone, has_unix_sockets, is_taken
 from atlasbridge.core.peer import own_uid, read_peer
 from atlasbridge.core.ports import MachineApi
-from atlasbridge.core.system import OWN_FILE
+from atlasbridge.core.system import OWN_FILE, wait_readable
 from atlasbridge.web.settings import WebSettings
 
 # Limits new connections before they cost anything. A connection that has sent nothing costs only a socket; TLS starts
@@ -88,7 +88,7 @@ class Acceptor:
                 await loop.connect_accepted_socket(self._protocol, link)
                 return
             async with asyncio.timeout(GREETING_S):
-                await _first_byte(link)
+                await wait_readable(link)
             await loop.connect_accepted_socket(
                 self._protocol, link, ssl=self._tls, ssl_handshake_timeout=GREETING_S, ssl_shutdown_timeout=GREETING_S
             )
@@ -97,17 +97,6 @@ class Acceptor:
         except asyncio.CancelledError:
             link.close()
             raise
-
-
-async def _first_byte(link: socket.socket) -> None:
-    loop = asyncio.get_running_loop()
-    came = asyncio.Event()
-    loop.add_reader(link, came.set)
-    try:
-        await came.wait()
-    finally:
-        with contextlib.suppress(ValueError, OSError):  # already closed
-            loop.remove_reader(link)
 
 
 UNIX = "unix:"  # prefix of the address of a client at the Unix socket: its process and start time

@@ -118,6 +118,10 @@ def _read_settings(given: str) -> dict[str, Any] | None:
         settings = json.loads(text)
     except (OSError, ValueError):
         return None
+    return settings if takes_hook(settings) else None
+
+
+def takes_hook(settings: Any) -> bool:
+    """Whether these settings are an object to whose hooks ours can be added."""
     hooks = settings.get("hooks", {}) if isinstance(settings, dict) else None
-    fits = isinstance(hooks, dict) and isinstance(hooks.get("PermissionRequest", []), list)
-    return settings if fits else None
+    return isinstance(hooks, dict) and isinstance(hooks.get("PermissionRequest", []), list)

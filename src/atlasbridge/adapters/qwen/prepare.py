@@ -11,7 +11,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from atlasbridge.adapters.claude.hook import hook_command, write_private
+from atlasbridge.adapters.claude.hook import hook_command, takes_hook, write_private
 from atlasbridge.adapters.tool_start import ToolStart
 from atlasbridge.core.session.settings import SETTINGS_SUFFIX
 from atlasbridge.core.values import replace
@@ -54,6 +54,4 @@ def _read(path: Path) -> dict[str, Any] | None:
         return {}
     except (OSError, ValueError):
         return None
-    hooks = settings.get("hooks", {}) if isinstance(settings, dict) else None
-    fits = isinstance(hooks, dict) and isinstance(hooks.get("PermissionRequest", []), list)
-    return settings if fits else None
+    return settings if takes_hook(settings) else None

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from atlasbridge.core.errors import StoreError
-from atlasbridge.core.system import OWN_FILE, sync_folder
+from atlasbridge.core.system import OWN_FILE, sync_file, sync_folder
 from atlasbridge.core.values import frozen
 
 # SQLite errors as messages that tell a person what to do, and a warning about versions with a known bug.
@@ -262,7 +262,7 @@ def back_up(database: Database, target: Path) -> None:
             database.connection.backup(copy)
         finally:
             copy.close()
-        _sync_file(draft)
+        sync_file(draft)
         os.replace(draft, target)
         sync_folder(target.parent)
     except sqlite3.Error as error:
@@ -271,11 +271,3 @@ def back_up(database: Database, target: Path) -> None:
         raise StoreError(
             f"{target} cannot be written ({error.strerror})", "Free some space, then try again."
         ) from error
-
-
-def _sync_file(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDWR | OWN_FILE)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
