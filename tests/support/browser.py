@@ -6,6 +6,7 @@ Found by name on the PATH; a machine without it fails these tests with a sentenc
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from collections.abc import Callable
 from typing import Any
@@ -20,6 +21,7 @@ from selenium.webdriver.support.ui import WebDriverWait
 from websocket import WebSocket
 
 PATIENCE_S = 30.0
+LOOKS_AT_REST = 12  # a twentieth of a second each
 HINT = "install chromium and chromium-driver, or leave these tests out with -m 'not browser'"
 
 
@@ -55,6 +57,23 @@ def wait(browser: Any, condition: Callable[[Any], Any], what: str = "") -> Any:
         shown = browser.execute_script("return [location.hash, document.title, document.body.innerText].join(' | ')")
         log = [entry["message"] for entry in browser.get_log("browser")] if hasattr(browser, "get_log") else []
     raise AssertionError(f"{what or 'it never came true'}; the page shows: {shown!r}; its console: {log}")
+
+
+def still(browser: Any) -> str:
+    """What the page shows, but for its clocks: they move by themselves."""
+    return re.sub(r"\d+:\d\d", "", text_of(browser, "main"))
+
+
+def at_rest(browser: Any) -> str:
+    """What the page shows once it has come to rest: it ignores taps in the moment in which it moved."""
+    looks = [still(browser)]
+
+    def same_for_a_while(it: Any) -> bool:
+        looks.append(still(it))
+        return len(looks) > LOOKS_AT_REST and len(set(looks[-LOOKS_AT_REST:])) == 1
+
+    wait(browser, same_for_a_while, "the page never came to rest")
+    return looks[-1]
 
 
 def find(browser: Any, css: str) -> WebElement:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -11,7 +10,7 @@ import pytest
 from selenium import webdriver
 from selenium.webdriver.common.keys import Keys
 from tests.support import sample_prompt as sample
-from tests.support.browser import complaints, find, phone, text_of, wait, wait_text
+from tests.support.browser import at_rest, complaints, find, phone, still, text_of, wait, wait_text
 from tests.support.threaded_hub import ThreadedHub
 
 from atlasbridge.core.policy.effects import with_effects
@@ -28,7 +27,6 @@ from atlasbridge.core.routing.shell_parser import ShellParser
 from atlasbridge.core.values import replace
 
 CONTRAST = (Path(sample.__file__).parent / "contrast.js").read_text()
-_LOOKS_AT_REST = 12  # a twentieth of a second each
 pytestmark = pytest.mark.browser
 
 
@@ -43,29 +41,13 @@ def browser(browser: webdriver.Chrome) -> Iterator[webdriver.Chrome]:
 def click(browser: webdriver.Chrome, css: str) -> None:
     """As a person does: when the page has come to rest, since it ignores taps in the moment in which it moved; and
     again until it has an effect."""
-    before = _at_rest(browser)
+    before = at_rest(browser)
 
     def tapped(it: webdriver.Chrome) -> bool:
         it.find_element("css selector", css).click()
-        return _still(it) != before
+        return still(it) != before
 
     wait(browser, tapped, f"a tap on {css} had no effect")
-
-
-def _still(browser: webdriver.Chrome) -> str:
-    """What the page shows, but for its clocks: they move by themselves."""
-    return re.sub(r"\d+:\d\d", "", text_of(browser, "main"))
-
-
-def _at_rest(browser: webdriver.Chrome) -> str:
-    looks = [_still(browser)]
-
-    def same_for_a_while(it: webdriver.Chrome) -> bool:
-        looks.append(_still(it))
-        return len(looks) > _LOOKS_AT_REST and len(set(looks[-_LOOKS_AT_REST:])) == 1
-
-    wait(browser, same_for_a_while, "the page never came to rest")
-    return looks[-1]
 
 
 def answered(hub: ThreadedHub, browser: webdriver.Chrome) -> str:
@@ -556,7 +538,7 @@ def test_nothing_on_the_page_moves_while_it_loads(
     browser.get(f"{hub.url}/#{view}")
     browser.refresh()
     wait_text(browser, "#badge", "30")
-    _at_rest(browser)
+    at_rest(browser)
     assert browser.execute_async_script(_MOVED) < 0.01
 
 

@@ -8,7 +8,7 @@ import time
 
 import pytest
 from selenium import webdriver
-from tests.support.browser import complaints, find, phone, text_of, wait, wait_text
+from tests.support.browser import at_rest, complaints, find, phone, text_of, wait, wait_text
 from tests.support.hubs import HubProcess
 from tests.support.terminal import is_readable
 
@@ -42,6 +42,7 @@ def expect(terminal: int, words: str) -> None:
 def question(hub: HubProcess, browser: webdriver.Chrome, words: str) -> None:
     try:
         wait_text(browser, "[data-prompt] .ask", words)
+        at_rest(browser)
     except AssertionError as error:
         raise AssertionError(f"{error}; sessions: {hub.json('ps')}; log: {hub.home.log.read_text()}") from None
 
