@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import socket
 
     from atlasbridge.adapters.tool_start import ToolStart
-    from atlasbridge.channels.introductions import Introduction
+    from atlasbridge.channels.setup_clients import Introduction
     from atlasbridge.config.load import Configuration
     from atlasbridge.core.daemon.service import ChannelPlan, HubPlan
     from atlasbridge.core.detection.detector import Detector
@@ -70,9 +70,9 @@ def say(english: str, **values: object) -> str:
 
 def how_to_start(channel: str) -> str:
     """What a person must do at the service before they have a token."""
-    from atlasbridge.channels import introductions
+    from atlasbridge.channels import setup_clients
 
-    return introductions.how_to_start(channel)
+    return setup_clients.how_to_start(channel)
 
 
 async def try_notification(url: str) -> None:
@@ -84,9 +84,9 @@ async def try_notification(url: str) -> None:
 
 def introduce(channel: str, tokens: dict[str, str], api_url: str, **more: Any) -> Introduction:
     """Return the client for a chat service before a channel is configured, for `setup`."""
-    from atlasbridge.channels import introductions
+    from atlasbridge.channels import setup_clients
 
-    return introductions.introduce(channel, tokens, api_url, **more)
+    return setup_clients.introduce(channel, tokens, api_url, **more)
 
 
 def plan_hub(home: Home, environ: Mapping[str, str]) -> HubPlan:

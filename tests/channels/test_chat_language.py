@@ -142,7 +142,7 @@ def test_the_chats_own_catalogue_has_what_the_page_does_not_say(tag: str) -> Non
 
 # What a page or a chat shows of the two servers: each refusal, and the page to log in. Commands and machines read the
 # refusals of the others.
-FOR_COMMANDS = ("database", "machine_link", "machines", "migrations_loader")
+FOR_COMMANDS = ("database", "machine_link", "machines", "migrate")
 SERVERS = [
     *(f"web/{name}.py" for name in ("api", "admin_api", "prompt_api", "session_api", "push")),
     *sorted(

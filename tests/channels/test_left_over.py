@@ -11,7 +11,7 @@ from tests.support.fake_slack import FakeSlack
 from tests.support.fake_telegram import FakeTelegram
 from tests.support.hubs import short_home
 
-from atlasbridge.channels.listening import WITHHELD
+from atlasbridge.channels.incoming import WITHHELD
 from atlasbridge.channels.slack import SlackChannel
 from atlasbridge.channels.telegram import TelegramChannel
 from atlasbridge.core.clock import SystemClock

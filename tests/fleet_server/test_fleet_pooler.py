@@ -18,7 +18,7 @@ from tests.support.waiting import wait_for
 
 from atlasbridge.core.errors import StoreError
 from atlasbridge.fleet.server.database import Database
-from atlasbridge.fleet.server.migrations_loader import migrate
+from atlasbridge.fleet.server.migrate import migrate
 
 PROGRAM = shutil.which("pgbouncer") or "/usr/sbin/pgbouncer"
 

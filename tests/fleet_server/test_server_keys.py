@@ -23,7 +23,7 @@ from atlasbridge.fleet.member.membership import read_membership
 from atlasbridge.fleet.server import machines, people
 from atlasbridge.fleet.server.database import Database
 from atlasbridge.fleet.server.machines import rotate_key
-from atlasbridge.fleet.server.migrations_loader import migrate
+from atlasbridge.fleet.server.migrate import migrate
 from atlasbridge.fleet.server.server import SERVING
 
 

@@ -13,7 +13,7 @@ from atlasbridge.core.errors import ConfigError, StoreError
 from atlasbridge.core.store.database import Migration, load_migrations
 from atlasbridge.fleet.server import audit, machines, people
 from atlasbridge.fleet.server.database import Database
-from atlasbridge.fleet.server.migrations_loader import FOLDER, grant_role, migrate
+from atlasbridge.fleet.server.migrate import FOLDER, grant_role, migrate
 
 NEXT = Migration(len(load_migrations(FOLDER)) + 1, "colour", "ALTER TABLE machines ADD COLUMN colour text")
 BROKEN = Migration(NEXT.version, "broken", "CREATE TABLE extra (x int); INSERT INTO nowhere VALUES (1)")

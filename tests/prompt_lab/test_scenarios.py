@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from atlasbridge.lab import scenarios
-from atlasbridge.lab.livetty import LiveTerminal
+from atlasbridge.lab.live_terminal import LiveTerminal
 from atlasbridge.lab.scenario import (
     ELSEWHERE,
     BasePromptLabScenario,

@@ -39,7 +39,7 @@ from atlasbridge.fleet.server import machines, people
 from atlasbridge.fleet.server.chats import Chats
 from atlasbridge.fleet.server.context import ServerContext
 from atlasbridge.fleet.server.database import Database
-from atlasbridge.fleet.server.migrations_loader import migrate
+from atlasbridge.fleet.server.migrate import migrate
 from atlasbridge.fleet.server.oidc import OidcSettings
 from atlasbridge.fleet.server.server import Address, FleetServer, listen_at, server_settings
 

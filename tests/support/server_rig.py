@@ -31,7 +31,7 @@ from atlasbridge.fleet.member.membership import write_membership
 from atlasbridge.fleet.server import audit, machines, people
 from atlasbridge.fleet.server.database import Database
 from atlasbridge.fleet.server.machines import identity_of
-from atlasbridge.fleet.server.migrations_loader import migrate
+from atlasbridge.fleet.server.migrate import migrate
 
 ROOT = Path(__file__).resolve().parents[2]
 KINDS = {"y": "yes", "n": "no"}

@@ -9,7 +9,7 @@ from atlasbridge.core.detection.prompt_builder import prompt_of
 from atlasbridge.core.prompt.model import Prompt
 from atlasbridge.core.prompt.vocabulary import FOLDER
 from atlasbridge.core.recognition.finding import Facts
-from atlasbridge.core.recognition.kinds import asks_for_secret, secret_words
+from atlasbridge.core.recognition.meaning import asks_for_secret, secret_words
 from atlasbridge.core.recognition.recognise import recognise
 from atlasbridge.core.screen.screen import Screen
 from atlasbridge.core.screen.view import View

@@ -31,17 +31,7 @@ from atlasbridge.channels.commands import (
 )
 from atlasbridge.channels.delivery import Delivery, Shown
 from atlasbridge.channels.excerpt import LAST_OUTPUT, title_whole, whole_text
-from atlasbridge.channels.language import (
-    Reader,
-    at_time,
-    hub_says,
-    known_language,
-    language_key,
-    reading,
-    say_digest,
-    t,
-)
-from atlasbridge.channels.listening import (
+from atlasbridge.channels.incoming import (
     GONE,
     NO_MARKS,
     NOT_OPEN,
@@ -57,6 +47,16 @@ from atlasbridge.channels.listening import (
     find_target,
     offer,
     refuse_secret,
+)
+from atlasbridge.channels.language import (
+    Reader,
+    at_time,
+    hub_says,
+    known_language,
+    language_key,
+    reading,
+    say_digest,
+    t,
 )
 from atlasbridge.channels.outbox import EDIT, NOTICE, QUESTION, ClosingWire, Connection, Outbox, Params, Place
 from atlasbridge.channels.receipts import (

@@ -16,8 +16,8 @@ from atlasbridge.channels import templates
 from atlasbridge.channels.excerpt import cut_to
 from atlasbridge.channels.files import NotHanded, read_inside
 from atlasbridge.channels.grant_card import examples
+from atlasbridge.channels.incoming import NOTHING_OPEN, active
 from atlasbridge.channels.language import LANGUAGES, Reader, hub_says, known_language, language_key, reading, t
-from atlasbridge.channels.listening import NOTHING_OPEN, active
 from atlasbridge.channels.screenshot import make_picture
 from atlasbridge.channels.templates import CONTINUE, LIMIT_BUTTON, count_changes, render_left, session_name, tool_name
 from atlasbridge.channels.transcript import last_answer, rows_of, since_instruction

@@ -17,10 +17,10 @@ from atlasbridge.channels.callback import Verb
 from atlasbridge.channels.card import Card, Press, button_of
 from atlasbridge.channels.chat import Asked, ChatChannel
 from atlasbridge.channels.excerpt import LEAST_QUOTE, SAYS, Quote, asked_text, is_ambiguous, lines_above
-from atlasbridge.channels.introductions import Person
 from atlasbridge.channels.language import Reader, common_reader, known_language, language_key, reading, t
 from atlasbridge.channels.outbox import Connection, Params, Place, Posted, Refused, Unreachable
 from atlasbridge.channels.settings import MatrixSettings
+from atlasbridge.channels.setup_clients import Person
 from atlasbridge.channels.templates import Button, Role, render_buttons
 from atlasbridge.core.clock import Clock
 from atlasbridge.core.errors import ChannelError

@@ -16,12 +16,12 @@ import httpx
 
 from atlasbridge.channels.base import BaseChannel, TaskSet
 from atlasbridge.channels.excerpt import ABOVE, asked_text, is_ambiguous, lines_above
-from atlasbridge.channels.introductions import DO_YOU_SEE, IT_WORKS, Person
+from atlasbridge.channels.incoming import SeenUpdates, Strangers
 from atlasbridge.channels.language import common_reader, reading, say_digest, t
-from atlasbridge.channels.listening import SeenUpdates, Strangers
 from atlasbridge.channels.outbox import Backoff
 from atlasbridge.channels.receipts import Outcome, People
 from atlasbridge.channels.settings import PUBLIC_NTFY, NtfySettings
+from atlasbridge.channels.setup_clients import DO_YOU_SEE, IT_WORKS, Person
 from atlasbridge.channels.templates import (
     Button,
     Role,

@@ -79,7 +79,7 @@ if TYPE_CHECKING:
     import atlasbridge.fleet.server.chat_cache
     import atlasbridge.fleet.server.database
     import atlasbridge.fleet.server.machines
-    import atlasbridge.fleet.server.migrations_loader
+    import atlasbridge.fleet.server.migrate
     import atlasbridge.fleet.server.oidc
     import atlasbridge.fleet.server.people
     import atlasbridge.fleet.server.server  # noqa: F401
@@ -307,9 +307,9 @@ def _read_oidc(config_path: Path) -> Any:
 @click.option("--role", default="", help="A user of the database who is to serve, with the least rights for it.")
 def migrate(database_url: str, saved: bool, role: str) -> None:
     """Make the tables, or bring them to this version, as the owner of the database."""
-    version = work(database_url, server.migrations_loader.migrate, saved)
+    version = work(database_url, server.migrate.migrate, saved)
     if role:
-        work(database_url, server.migrations_loader.grant_role, role)
+        work(database_url, server.migrate.grant_role, role)
     click.echo(f"The fleet's tables have version {version}" + (f"; {role} is allowed to serve." if role else "."))
 
 

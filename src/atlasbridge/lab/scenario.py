@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from atlasbridge.core.prompt.model import Prompt
-from atlasbridge.lab.livetty import LiveTerminal
+from atlasbridge.lab.live_terminal import LiveTerminal
 
 
 @dataclass(slots=True)

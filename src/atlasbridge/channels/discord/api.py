@@ -17,10 +17,10 @@ from typing import Any
 import aiohttp
 import httpx
 
-from atlasbridge.channels.introductions import CONNECTED, DO_YOU_SEE, IT_WORKS, NOT_TAPPED, HeardIntroduction, Person
 from atlasbridge.channels.language import t
 from atlasbridge.channels.outbox import Connection, Params, Place, Posted, Refused, Unreachable
 from atlasbridge.channels.settings import DISCORD_API
+from atlasbridge.channels.setup_clients import CONNECTED, DO_YOU_SEE, IT_WORKS, NOT_TAPPED, HeardIntroduction, Person
 from atlasbridge.core.clock import Clock, SystemClock
 from atlasbridge.core.errors import ChannelError
 

@@ -20,10 +20,10 @@ from slack_sdk.socket_mode.request import SocketModeRequest
 from slack_sdk.socket_mode.response import SocketModeResponse
 from slack_sdk.web.async_client import AsyncWebClient
 
-from atlasbridge.channels.introductions import CONNECTED, DO_YOU_SEE, IT_WORKS, NOT_TAPPED, HeardIntroduction, Person
 from atlasbridge.channels.language import t
 from atlasbridge.channels.outbox import Connection, Params, Place, Posted, Refused, Unreachable
 from atlasbridge.channels.settings import SLACK_API, SlackSettings
+from atlasbridge.channels.setup_clients import CONNECTED, DO_YOU_SEE, IT_WORKS, NOT_TAPPED, HeardIntroduction, Person
 from atlasbridge.channels.slack.blocks import plain_text
 from atlasbridge.core.errors import ChannelError
 

@@ -16,8 +16,8 @@ from atlasbridge.channels.callback import expand_callback, parse_callback
 from atlasbridge.channels.card import Card
 from atlasbridge.channels.chat import Asked, ChatChannel
 from atlasbridge.channels.commands import ABOUT_SESSION, Command
+from atlasbridge.channels.incoming import Doubt, Sent, find_target
 from atlasbridge.channels.language import reading, t
-from atlasbridge.channels.listening import Doubt, Sent, find_target
 from atlasbridge.channels.outbox import EDIT, Params, Place
 from atlasbridge.channels.settings import SlackSettings
 from atlasbridge.channels.slack import blocks

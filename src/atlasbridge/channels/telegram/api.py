@@ -16,10 +16,10 @@ from typing import Any
 import httpx
 
 from atlasbridge.channels import outbox
-from atlasbridge.channels.introductions import CONNECTED, DO_YOU_SEE, IT_WORKS, NOT_TAPPED, Person
 from atlasbridge.channels.language import t
 from atlasbridge.channels.outbox import Connection, Params, Place, Posted, Unreachable
 from atlasbridge.channels.settings import TELEGRAM_API, TelegramSettings
+from atlasbridge.channels.setup_clients import CONNECTED, DO_YOU_SEE, IT_WORKS, NOT_TAPPED, Person
 from atlasbridge.core.clock import Clock
 from atlasbridge.core.errors import ChannelError
 from atlasbridge.core.escape import escape_controls

@@ -15,8 +15,8 @@ from atlasbridge.channels.callback import Callback, Verb
 from atlasbridge.channels.card import Card
 from atlasbridge.channels.chat import Asked, ChatChannel
 from atlasbridge.channels.commands import describe_commands, parse_command
+from atlasbridge.channels.incoming import NOT_OPEN, Doubt, Sent
 from atlasbridge.channels.language import LANGUAGES, Reader, reading, t
-from atlasbridge.channels.listening import NOT_OPEN, Doubt, Sent
 from atlasbridge.channels.outbox import Params, Place, Refused, Unreachable
 from atlasbridge.channels.settings import TelegramSettings
 from atlasbridge.channels.telegram import messages

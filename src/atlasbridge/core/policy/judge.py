@@ -9,7 +9,6 @@ from collections.abc import Iterable, Sequence
 from unicodedata import category
 
 from atlasbridge.core.patterns import lazy
-from atlasbridge.core.policy.forms import Forms
 from atlasbridge.core.policy.grammar import (
     SHELLS,
     WorkFolder,
@@ -29,6 +28,7 @@ from atlasbridge.core.policy.pattern import (
     match_word,
     plain_host,
 )
+from atlasbridge.core.policy.possible_commands import Forms
 from atlasbridge.core.policy.rule import PREFIX, Case, Policy, PolicyRule, Say, Verdict
 from atlasbridge.core.policy.shell import Parser, ShellDoubt, SimpleCommand, read_script
 from atlasbridge.core.prompt.model import Subject, SubjectKind

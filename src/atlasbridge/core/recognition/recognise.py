@@ -15,7 +15,7 @@ from atlasbridge.core.prompt.model import PromptType
 from atlasbridge.core.recognition import numbers
 from atlasbridge.core.recognition.dialect import Dialect
 from atlasbridge.core.recognition.finding import DRAWN_SCREEN, Facts, Finding
-from atlasbridge.core.recognition.kinds import with_secrecy
+from atlasbridge.core.recognition.meaning import with_secrecy
 from atlasbridge.core.recognition.question import Asked
 from atlasbridge.core.recognition.widgets import framed_dialog, pointed_list, side_by_side
 from atlasbridge.core.recognition.widgets.input_box import recognise_input_box

@@ -26,7 +26,7 @@ TIMEOUT_S: Final = 2.0
 
 
 class ShellParser:
-    """A `core.policy.forms.Parser`. Starting a process takes most of the time, so `warm_up` starts some ahead."""
+    """The parser of `core.policy`. Starting a process takes most of the time, so `warm_up` starts some ahead."""
 
     def __init__(self, program: str = "") -> None:
         self._program = program or find_shfmt()

@@ -35,7 +35,7 @@ from atlasbridge.fleet.server.chats import Chats
 from atlasbridge.fleet.server.context import ServerContext, Trace
 from atlasbridge.fleet.server.database import Database, Unkeepable
 from atlasbridge.fleet.server.machine_link import serve_link
-from atlasbridge.fleet.server.migrations_loader import migrate
+from atlasbridge.fleet.server.migrate import migrate
 from atlasbridge.fleet.server.questions import FleetQuestions
 from atlasbridge.web.api import http_error, problem
 from atlasbridge.web.guard import Guard

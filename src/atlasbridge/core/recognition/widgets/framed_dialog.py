@@ -17,7 +17,7 @@ from atlasbridge.core.prompt.vocabulary import answers_as
 from atlasbridge.core.recognition import numbers
 from atlasbridge.core.recognition.dialect import POINTERS, Dialect, MenuRule
 from atlasbridge.core.recognition.finding import DRAWN_FIELD, Facts, Finding, compact, to_look_at
-from atlasbridge.core.recognition.kinds import asks_for_secret
+from atlasbridge.core.recognition.meaning import asks_for_secret
 from atlasbridge.core.recognition.question import Asked, block, question_above, question_in_box
 from atlasbridge.core.recognition.widgets.line_question import BACKSPACE, recognise_line
 from atlasbridge.core.recognition.widgets.list_rows import Item, Menu, as_yes_no, menu_finding, odd_bar, odd_one

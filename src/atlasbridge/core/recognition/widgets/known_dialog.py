@@ -13,7 +13,7 @@ from atlasbridge.core.prompt.model import Subject, SubjectKind, SubjectSource
 from atlasbridge.core.recognition import numbers
 from atlasbridge.core.recognition.dialect import Dialect, MenuRule, Rule, SubjectRule, compiled, matches_any, steady
 from atlasbridge.core.recognition.finding import Facts, Finding, cut
-from atlasbridge.core.recognition.kinds import asks_for_secret
+from atlasbridge.core.recognition.meaning import asks_for_secret
 from atlasbridge.core.recognition.question import Asked, dialog_above, ends_in_dots, logical_rows, own_box
 from atlasbridge.core.recognition.widgets.line_question import Line, finding_of
 from atlasbridge.core.recognition.widgets.list_rows import Menu, find_numbered, menu_finding

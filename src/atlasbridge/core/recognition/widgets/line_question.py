@@ -18,7 +18,7 @@ from atlasbridge.core.prompt.vocabulary import first_label, speaks, spoken_in
 from atlasbridge.core.recognition import numbers
 from atlasbridge.core.recognition.dialect import POINTERS, Dialect, Rule, compiled, matches_any
 from atlasbridge.core.recognition.finding import ASKS_ABROAD, PASSING, Facts, Finding, compact, typed_line
-from atlasbridge.core.recognition.kinds import asks_for_secret, choice_of, is_always
+from atlasbridge.core.recognition.meaning import asks_for_secret, choice_of, is_always
 from atlasbridge.core.recognition.question import block, context_above, question_above, stands_alone
 from atlasbridge.core.recognition.widgets.list_rows import HINT_ROW
 from atlasbridge.core.screen.frames import is_drawn, unframed

@@ -16,7 +16,7 @@ from atlasbridge.core.prompt.model import Choice, PromptType
 from atlasbridge.core.recognition import numbers
 from atlasbridge.core.recognition.dialect import Dialect, MenuRule, compiled
 from atlasbridge.core.recognition.finding import Finding, compact, to_look_at
-from atlasbridge.core.recognition.kinds import is_always, refuses
+from atlasbridge.core.recognition.meaning import is_always, refuses
 from atlasbridge.core.recognition.question import Asked, logical_rows
 from atlasbridge.core.screen.frames import SIDES, is_drawn, peeled, unframed
 from atlasbridge.core.screen.style import BOLD, REVERSE, STRIKE, foreground, is_dull, is_faded

@@ -15,7 +15,7 @@ from atlasbridge.core.prompt.keys import Step, named_key
 from atlasbridge.core.recognition import numbers
 from atlasbridge.core.recognition.dialect import Dialect, MenuRule, compiled
 from atlasbridge.core.recognition.finding import Facts, Finding, to_look_at
-from atlasbridge.core.recognition.kinds import decides, refuses
+from atlasbridge.core.recognition.meaning import decides, refuses
 from atlasbridge.core.recognition.question import Asked, block, question_above, question_in_box
 from atlasbridge.core.recognition.widgets import list_rows
 from atlasbridge.core.recognition.widgets.list_rows import Item, Menu, as_yes_no, ground_of, menu_finding, odd_one
