@@ -75,7 +75,7 @@ def render_configuration() -> str:
         "Each setting can also be given as an environment variable, whose value is written as in the file. "
         'A duration is a number in the setting\'s own unit, or a text such as `"30m"` or `"1h30m"`. '
         "A secret can be written as `env:NAME` or `file:PATH` instead of itself.",
-        "`atlasbridge config check` names line, setting and what is allowed. Settings that the design documents write "
+        "`atlasbridge config check` names line, setting and what is allowed. Settings that the specification writes "
         "without a table (`timeout_seconds`, `stuck_timeout_seconds`, `allowed_users`, ...) are understood, and it "
         "names the place where they belong today. "
         "`atlasbridge hub reload`, or SIGHUP, takes a changed file over; sessions take it over when they start.",

@@ -101,15 +101,15 @@ def test_no_name_in_src_uses_a_private_word() -> None:
     assert wrong == []
 
 
-EXAMPLES = {"tests/test_a.py", "src/version.py"}  # paths in texts about other people's files
+EXAMPLES = {"tests/test_a.py", "src/version.py", "adapter.py", "check.py", "socket.py"}  # other people's files
 
 
 def test_texts_name_files_and_modules_that_exist() -> None:
-    """A path such as `core/prompt/gate.py` in the source and the documents, and a module such as `core.peer`."""
+    """A path such as `core/prompt/gate.py` or `gate.py`, and a module such as `core.peer`, in source and documents."""
     files = {f"/{path.relative_to(ROOT)}" for path in ROOT.rglob("*.py") if ".venv" not in path.parts}
     modules = {".".join(path.relative_to(SRC).with_suffix("").parts[1:]) for path in MODULES}
     documents = [path for path in ROOT.rglob("docs/**/*.md") if path.name != "specification.md"]
-    named = re.compile(r"(?<![\w/.<>*{-])((?:[a-z_]+/)+[a-z_]+\.py)\b|`(core(?:\.[a-z_]+)+)`")
+    named = re.compile(r"(?<![\w/.<>*{-])((?:[a-z_]+/)+[a-z_]+\.py|(?<=`)[a-z_]+\.py(?=`))|`(core(?:\.[a-z_]+)+)`")
     wrong = []
     for path in (*MODULES, *documents, *ROOT.glob("[A-Z]*.md")):
         for file, module in named.findall(path.read_text("utf-8")):

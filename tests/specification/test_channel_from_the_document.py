@@ -1,4 +1,4 @@
-"""A channel written from section 8.1 of the architecture document, and from nothing else, is run unchanged."""
+"""A channel written from the specification (architecture, section 8.1), and from nothing else, is run unchanged."""
 
 from __future__ import annotations
 

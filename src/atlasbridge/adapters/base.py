@@ -1,4 +1,4 @@
-"""The frozen adapter interface (Adapter Interface Specification 1.0). An adapter written from that document works.
+"""The frozen adapter interface, version 1.0 of the specification. An adapter written from it alone works.
 
 AdapterError                        see core/errors.py
 ├── AdapterStartError               the process cannot be spawned

@@ -96,7 +96,7 @@ class PtyAdapter(BaseAdapter):
 
     @property
     def tool_name(self) -> str:
-        """The name in the architecture document."""
+        """The name in the specification."""
         return self.TOOL_NAME
 
     @property

@@ -23,7 +23,7 @@ class LocalChannel(OneWayChannel):
     def __init__(
         self, settings: Mapping[str, Any] | None = None, hub_api: HubApi | None = None, clock: Clock | None = None
     ) -> None:
-        """All parameters are optional, because the architecture document creates the channel without any."""
+        """All parameters are optional, because the specification creates the channel without any."""
         super().__init__(settings or {}, cast("HubApi", hub_api), clock or SystemClock())
 
     async def send_prompt(self, event: PromptRecord, session: SessionRecord) -> str:

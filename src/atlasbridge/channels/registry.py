@@ -1,6 +1,6 @@
 """Finds channels: the built-in ones, other packages in `channels/`, and entry points of other distributions.
 
-A channel that was written only from the architecture document runs inside `SpecifiedChannel`.
+A channel that was written from the specification alone runs inside `SpecifiedChannel`.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class ChannelRegistry:
 
 
 def _packages() -> list[str]:
-    """Packages in `channels/` that are not built in; the architecture document adds channels this way."""
+    """Packages in `channels/` that are not built in; the specification adds channels this way."""
     found = (module.name for module in iter_modules(channels.__path__) if module.ispkg)
     return [name for name in found if name not in BUILT_IN]
 
@@ -121,7 +121,8 @@ def channel_settings(name: str) -> type | None:
     return getattr(ChannelRegistry.get(name), "settings_model", None)
 
 
-# Runs a channel that was written only from the architecture document: four methods, the document's event fields, and
+# Runs a channel that was written from the specification alone: four methods, the specification's event fields, and
+# replies without a name.
 
 QUIET_STAGES = ("received", "typed", "taken", "reminder")
 
@@ -148,7 +149,7 @@ def event_of(record: PromptRecord) -> PromptEvent:
 
 
 class SpecifiedChannel(BaseChannel):
-    """Wraps a channel of the document for the router. Its answers count as those of the one operator it serves."""
+    """Wraps a channel of the specification for the router. Its answers count as those of the one operator it serves."""
 
     def __init__(
         self, name: str, inner: type[BaseChannel], settings: Mapping[str, Any], hub_api: HubApi, clock: Clock

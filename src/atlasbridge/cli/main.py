@@ -35,6 +35,13 @@ class LazyGroup(click.Group):
         command = getattr(import_module(f"atlasbridge.cli.{module}"), attribute)
         return command if isinstance(command, click.Command) else PlainCommand(cmd_name, command)
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Usage and hints of a command that was called by its old name say the new one."""
+        said, command, rest = super().resolve_command(ctx, args)
+        return " ".join(RENAMED[said]) if said in RENAMED else said, command, rest
+
     def _renamed(self, ctx: click.Context, said: str) -> click.Command | None:
         """Accept an old name for one more version and print the new one."""
         first, *rest = RENAMED[said]

@@ -123,6 +123,12 @@ class Renaming(click.Group):
         super().__init__(*args, **kwargs)
         self._renamed = dict(renamed or {})
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        said, command, rest = super().resolve_command(ctx, args)
+        return self._renamed.get(said or "", said), command, rest
+
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         now = self._renamed.get(cmd_name)
         if now is None or cmd_name in self.commands:

@@ -178,7 +178,7 @@ def plan_policy(config: Configuration) -> PolicySettings:
 
 # their settings list people
 BUILT_IN_CHANNELS = frozenset(("telegram", "slack", "discord", "matrix", "ntfy", "tell", "desktop", "local"))
-OPERATOR = "operator"  # the only person of a channel that was written from the document; it reports no names
+OPERATOR = "operator"  # the only person of a channel that was written from the specification alone; it reports no names
 
 
 def allowed_people(channel: str, table: Mapping[str, Any]) -> frozenset[str] | None:

@@ -264,7 +264,7 @@ def _rename_older(data: dict[str, Any]) -> None:
                 step["channels"] = ["here" if name == "desk" else name for name in step["channels"]]
 
 
-# Settings that the design documents name without a table.
+# Settings that the specification names without a table.
 FLAT: Final = {
     name: (table, name)
     for table, names in {
@@ -281,7 +281,7 @@ _OF_THE_CHANNEL: Final = ("bot_token", "allowed_users")
 def _place_flat(
     data: dict[str, Any], lines: dict[tuple[str | int, ...], int], channels: list[str], file: str
 ) -> tuple[str, ...]:
-    """Move settings that are outside their tables, as in the design documents, to their tables."""
+    """Move settings that are outside their tables, as in the specification, to their tables."""
     named = str(data.get("channel", "telegram"))
     places: dict[str, tuple[str, ...]] = {**FLAT}
     places |= {name: ("channels", named, name) for name in _OF_THE_CHANNEL}

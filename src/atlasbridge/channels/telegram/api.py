@@ -215,6 +215,7 @@ class Poller(Connection):
 
 
 # The Telegram part of `atlasbridge setup`: it checks the bot and identifies the person before a channel is
+# configured.
 
 POLL_S = 10
 REQUEST_TIMEOUT_S = 10.0

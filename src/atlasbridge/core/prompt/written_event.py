@@ -1,6 +1,6 @@
-"""A prompt in the form of the architecture document, for channels that are written from that document alone.
+"""A prompt in the form of the specification, for channels that are written from it alone.
 
-`channels.specified` creates it from a record; all other code uses `model`.
+`channels/registry.py` creates it from a record; all other code uses `model`.
 """
 
 from __future__ import annotations

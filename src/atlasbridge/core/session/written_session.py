@@ -1,5 +1,5 @@
-"""A session in the form of the architecture document, for channels that are written from that document alone: its
-three-part identity, and where it runs."""
+"""A session in the form of the specification, for channels that are written from it alone: its three-part identity, and
+where it runs."""
 
 from __future__ import annotations
 

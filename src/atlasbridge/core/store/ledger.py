@@ -756,7 +756,7 @@ class Ledger:
     def decide_prompt(
         self, prompt_id: str, session_id: str, nonce: str, value: str, decided_by: str = "cli:local"
     ) -> int:
-        """The name in the architecture document. Returns the number of rows that it changed, 1 or 0."""
+        """The name in the specification. Returns the number of rows that it changed, 1 or 0."""
         record = self.prompt(prompt_id)
         answer = decide_answer(record.prompt, value) if record is not None else None
         if record is None or not isinstance(answer, Answer):
