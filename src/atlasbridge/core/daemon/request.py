@@ -341,8 +341,10 @@ def stop_hub(home: Home, timeout_s: float = 15.0) -> bool:
     clock = SystemClock()
     deadline = clock.now() + timeout_s
     while not (pid := lock_holder(home.lock)):
-        if not is_starting(home.starting) or clock.now() > deadline:
+        if not is_starting(home.starting):
             return False
+        if clock.now() > deadline:
+            raise AtlasBridgeError("a hub is still starting", "try again in a moment")
         time.sleep(0.02)
     _ask_to_stop(home, pid)
     while lock_holder(home.lock) == pid:
