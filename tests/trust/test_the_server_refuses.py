@@ -309,7 +309,7 @@ def test_a_program_inside_a_session_cannot_join_a_fleet_server() -> None:
         assert done.returncode == 0, done.stderr
         said = hub.home.root / "said"
         wait_for(lambda: said.exists() and "\natlasbridge: " in said.read_text())
-        assert "cannot be reached" not in said.read_text() and not (hub.home.root / "desk.json").exists()
+        assert "cannot be reached" not in said.read_text() and not hub.home.membership.exists()
         outside = hub.cli("join", address)
-        assert "cannot be reached" in outside.stderr and not (hub.home.root / "desk.json").exists()
+        assert "cannot be reached" in outside.stderr and not hub.home.membership.exists()
         hub.cli("kill", done.stdout.split()[-1])

@@ -86,8 +86,8 @@ def refuse_unknown_channels(
 ) -> None:
     """A missing channel would silently ask no one. `existing` returns all channels that could be enabled."""
     known = {"local", *config.channels}
-    if (home.root / "desk.json").exists():
-        known.add("server")  # it has joined a fleet server
+    if home.membership.exists():
+        known.add("server")
     for name in sorted(set(chosen) - known):
         from difflib import get_close_matches
 

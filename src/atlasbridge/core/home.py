@@ -32,6 +32,7 @@ class Home:
     lock, log, config = _Inside("hub.lock"), _Inside("hub.log"), _Inside("config.toml")
     starting = _Inside("hub.starting")  # a process that starts a hub has a shared lock on it until the hub has `lock`
     database, audit, sessions = _Inside("atlasbridge.db"), _Inside("audit.log"), _Inside("sessions")
+    membership = _Inside("fleet.json")  # of a machine that has joined a fleet server
 
     @classmethod
     def find(cls, environ: Mapping[str, str]) -> Home:
