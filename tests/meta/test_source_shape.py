@@ -117,3 +117,13 @@ def test_texts_name_files_and_modules_that_exist() -> None:
             if not known and file not in EXAMPLES and not any(one.startswith(f"{module}.") for one in modules):
                 wrong.append(f"{path.relative_to(ROOT)}: {file or module}")
     assert wrong == []
+
+
+def test_texts_name_attacks_and_benchmarks_that_exist() -> None:
+    """`python -m tests.torture NAME`, and the tables of docs/reliability.md."""
+    tables = re.findall(r"^\| `([a-z_]+)`", (ROOT / "docs/reliability.md").read_text("utf-8"), re.MULTILINE)
+    named = {("torture", name) for name in tables}
+    for path in (*ROOT.glob("docs/**/*.md"), *ROOT.glob("tests/**/*.py"), ROOT / "Makefile"):
+        named |= set(re.findall(r"-m tests\.(torture|benchmarks)[. ]([a-z_]+)", path.read_text("utf-8")))
+    assert len(named) > 20
+    assert [f"{room}/{name}" for room, name in sorted(named) if not (ROOT / f"tests/{room}/{name}.py").exists()] == []

@@ -1,6 +1,6 @@
-"""A tool that asks through the doors from inside its session, and then tries to answer by itself, in every manner.
+"""A tool that asks through every integration from inside its session, and then tries every way to answer by itself.
 
-Run as `python door_inside.py FOLDER`.  It waits for FOLDER/way.json, which says where the hub is and has a token that
+Run as `python attach_inside.py FOLDER`.  It waits for FOLDER/way.json, which says where the hub is and has a token that
 the tool has found: a hub that does not know the session yet could not say its name.
 Each child writes what it was told to FOLDER/MANNER.json, and what it was answered to FOLDER/MANNER.answer.
 """

@@ -1,4 +1,4 @@
-"""A tool that pretends to be another session: it says hello at the hub's socket as a host would, and is no door.
+"""A tool that pretends to be another session: it says hello at the hub's socket as a host would, and is no integration.
 
 Run as `python false_host.py HOME`.  Once as itself, once over a connection whose maker has left.
 """

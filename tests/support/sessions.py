@@ -15,7 +15,7 @@ from atlasbridge.core.peer import MARK
 
 
 def host_pids(home: Path) -> list[int]:
-    """The processes that hold the doors of this home's sessions open."""
+    """The processes that listen on the attach sockets of this home's sessions."""
     return [pid for path in sorted((home / "sessions").glob("*.sock")) if (pid := _holder(path))]
 
 

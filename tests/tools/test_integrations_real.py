@@ -1,4 +1,4 @@
-"""The real tools at the doors, offline: headless runs ask through MCP, agents of editors through ACP.
+"""The real tools with the integrations, offline: headless runs ask through MCP, agents of editors through ACP.
 
 A permission that is refused, expires, or loses its hub leaves no trace on the disk.
 """

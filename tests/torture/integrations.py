@@ -1,4 +1,4 @@
-"""Questions without a terminal while everything dies: `python -m tests.torture doors [--rounds N] [--at-once N]`."""
+"""Questions without a terminal while everything dies: `python -m tests.torture integrations [--rounds N]`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ AT_A_TIME = 50
 
 
 def main(arguments: list[str]) -> int:
-    parser = argparse.ArgumentParser(prog="doors")
+    parser = argparse.ArgumentParser(prog="integrations")
     parser.add_argument("--rounds", type=int, default=1000)
     parser.add_argument("--at-once", type=int, default=200)
     parser.add_argument("--lines", type=int, default=10_000)
@@ -25,16 +25,19 @@ def main(arguments: list[str]) -> int:
     try:
         with hub_process(with_page()) as hub:
             passed = pass_lines(hub, given.lines, chance)
-            print(f"doors: {given.lines} protocol messages, {passed:,} bytes, passed unchanged both ways", flush=True)
+            print(
+                f"integrations: {given.lines} protocol messages, {passed:,} bytes, passed unchanged both ways",
+                flush=True,
+            )
             ask_many(hub, given.at_once)
-            print(f"doors: {given.at_once} at once, each got its own answer", flush=True)
+            print(f"integrations: {given.at_once} at once, each got its own answer", flush=True)
             while ended.total() < given.rounds:
                 ended += kill_rounds(hub, min(AT_A_TIME, given.rounds - ended.total()), chance)
-                print(f"doors: {ended.total()} rounds: {dict(sorted(ended.items()))}", flush=True)
+                print(f"integrations: {ended.total()} rounds: {dict(sorted(ended.items()))}", flush=True)
             verdict = hub.json("audit", "verify")
     except AssertionError as error:
-        print(f"doors: FAILED after {ended.total()} rounds: {error}")
+        print(f"integrations: FAILED after {ended.total()} rounds: {error}")
         return 1
-    print(f"doors: {given.rounds} times something died; no answer was lost, doubled or given to another")
-    print(f"doors: the audit log is whole: {verdict}")
+    print(f"integrations: {given.rounds} times something died; no answer was lost, doubled or given to another")
+    print(f"integrations: the audit log is whole: {verdict}")
     return 0

@@ -1,4 +1,4 @@
-"""A question from inside a session is marked as such; what raised it answers nothing, by no door, in no manner."""
+"""A question from inside a session is marked as such; its asker can answer nothing, through no integration."""
 
 from __future__ import annotations
 

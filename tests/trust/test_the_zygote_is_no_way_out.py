@@ -48,10 +48,10 @@ import glob, os, socket, sys
 from atlasbridge.core.host.spawn_request import FOLDER
 (path,) = glob.glob(os.path.join(sys.argv[1], FOLDER, "*.sock"))
 os.unlink(path)
-door = socket.socket(socket.AF_UNIX); door.bind(path); door.listen()
+listener = socket.socket(socket.AF_UNIX); listener.bind(path); listener.listen()
 open(sys.argv[2], "w").write(path)
 while True:
-    caller, _ = door.accept()
+    caller, _ = listener.accept()
     got = caller.recv(65536)
     with open(sys.argv[3], "ab") as heard: heard.write(got + b"|")
     caller.close()

@@ -1,4 +1,4 @@
-"""A web channel on a real port for every test that asks for one, and clients that come in by each door."""
+"""A web channel on a real port for every test that asks for one, and clients that enter in each way."""
 
 from __future__ import annotations
 

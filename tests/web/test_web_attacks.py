@@ -1,4 +1,4 @@
-"""Each door is attacked: other hosts, other origins, forged requests, frames, guesses, floods, odd input."""
+"""Every way in is attacked: other hosts, other origins, forged requests, frames, guesses, floods, odd input."""
 
 from __future__ import annotations
 

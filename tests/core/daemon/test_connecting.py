@@ -1,4 +1,4 @@
-"""Coming to a hub before whose door many stand: who waits gets in, and nobody is told that no hub is there."""
+"""Connecting to a hub with a full queue: a client that waits is served, and none is told that there is no hub."""
 
 from __future__ import annotations
 

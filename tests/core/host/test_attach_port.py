@@ -1,4 +1,4 @@
-"""The line of a session on a console: who comes in, who speaks for the tool, and a console that is slow."""
+"""The attach port of a session on a console: who is let in, who speaks for the tool, and a console that is slow."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from atlasbridge.os.windows.session import Viewer
 
 
 class Session:
-    """What a session makes of its door: it notes what it hears."""
+    """A session with an attach port: it notes what it hears."""
 
     def __init__(self, path: Path, uid: int | None = None) -> None:
         self.heard: list[dict[str, Any]] = []

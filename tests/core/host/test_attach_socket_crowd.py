@@ -1,4 +1,4 @@
-"""The door of a session against a crowd: descriptors that nobody takes, and callers without end."""
+"""A session's attach socket under a flood: descriptors that nobody takes, and callers without end."""
 
 from __future__ import annotations
 
