@@ -65,7 +65,7 @@ class FakeServer:
 
     @contextmanager
     def no_time_to_read(self) -> Iterator[None]:
-        """The chat's clock stands still: whoever writes now has not had time to read what was sent just now."""
+        """The chat's clock stands still: anyone who writes now has not had time to read what was sent just now."""
         goes_on, now = self.clock, self.clock()
         self.clock = lambda: now
         yield
