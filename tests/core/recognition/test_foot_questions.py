@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from tests.support.playbook import BUSY, POLLING, RAW, TICKING, Nothing, Playbook, Raised
+from tests.support.playbook import BUSY, POLLING, RAW, TICKING, Keys, Nothing, Playbook, Raised, Withdrawn
 
-from atlasbridge.core.detection.events import ProbeAnswer
+from atlasbridge.core.detection.events import ProbeAnswer, ProbeState
 from atlasbridge.core.prompt.answer import decide_answer, encode_answer
 from atlasbridge.core.prompt.model import Answer
+from atlasbridge.core.values import replace
 
 SCREEN = "\x1b[?1049h\x1b[2J\x1b[H"
 HIDE = "\x1b[?25l"
@@ -98,6 +99,9 @@ ASKED = [
         "tea",
         b"tea\r",
     ),
+    # a letter that is filled in answers a question, wherever the cursor is
+    (foot("This document is not saved; are you sure?: n", after="\x1b[1;2H"), "yes_no", "are you sure?", "y", b"y\r"),
+    (foot("Overwrite existing file?: n", after="\x1b[24;26H"), "yes_no", "Overwrite", "n", b"n\r"),
     (foot("save to: a.csv", after="\x1b[24;10H"), "free_text", "save to:", "b.csv", b"\x1b[3~" * 5 + b"b.csv\r"),
 ]
 
@@ -140,6 +144,64 @@ QUIET = [
 @pytest.mark.parametrize("drawn", QUIET)
 def test_what_is_only_told_at_the_foot_gets_no_guessed_answer(drawn: str) -> None:
     Playbook(RAW) >> drawn >> 3.0 << Raised("unknown")
+
+
+WINDOW = SCREEN + "00000150  31 31 32 0A\n" * 8 + f"\n{' ' * 30}New position ? 0x\n\n" + "00000250  31 31 32 0A\n" * 8
+OF = {
+    name: ProbeAnswer(ProbeState.READING, "reads", echo=False, canonical=False, command=name)
+    for name in ("hexedit", "nnn")
+}
+
+
+@pytest.mark.parametrize(
+    ("command", "drawn", "part"),
+    [
+        ("nnn", foot("rm -rf hovered? [Esc cancels]", body=FILES, after=HIDE), "rm -rf hovered?"),
+        ("nnn", foot("rm -rf hovered? [Esc cancels]", body=FILES), "rm -rf hovered?"),
+        ("hexedit", f"{WINDOW}\x1b[10;48H", "New position ?"),
+    ],
+)
+def test_what_a_viewer_asks_with_keys_that_are_not_told_is_no_viewer_at_rest(
+    command: str, drawn: str, part: str
+) -> None:
+    play = Playbook(OF[command]) >> drawn >> 3.0 << Raised("unknown", part)
+    assert not play.prompt.idle and not play.prompt.constraints.get("default")
+
+
+@pytest.mark.parametrize("at", [1, 12])
+def test_a_viewer_at_rest_asks_nothing(at: int) -> None:
+    play = Playbook(OF["hexedit"]) >> f"{WINDOW}\x1b[{at};1H" >> 3.0 << Raised("unknown")
+    assert play.prompt.idle
+
+
+VIM = replace(TICKING, command="vim", pid=20)
+SLEEPS = ProbeAnswer(ProbeState.BUSY, "runs", pid=9, command="sleep")
+NOTES = "\x1b[?1049h\x1b[H\n~\n~\n~\n"
+
+
+@pytest.mark.parametrize(
+    ("typed_before_s", "probe", "rests"),
+    [
+        (None, replace(VIM, called=True), False),  # a program has opened it, and nobody is there
+        (5.0, replace(VIM, called=True), False),  # somebody started that program, a while ago
+        (0.5, replace(VIM, called=True), True),  # somebody has opened it from a shell
+        (None, VIM, True),  # the session is an editor
+    ],
+)
+def test_an_editor_that_a_program_has_opened_waits_for_a_person(
+    typed_before_s: float | None, probe: ProbeAnswer, rests: bool
+) -> None:
+    play = Playbook(SLEEPS) >> "$ " >> 5.0
+    if typed_before_s is not None:
+        play = play >> Keys("make release\r") >> typed_before_s
+    play = play >> probe >> NOTES >> 4.0 << Raised("unknown")
+    assert play.prompt.idle is rests
+
+
+def test_an_editor_in_which_somebody_types_is_no_longer_one_that_waits() -> None:
+    play = Playbook(SLEEPS) >> 5.0 >> replace(VIM, called=True) >> NOTES >> 4.0 << Raised("unknown")
+    play = play >> Keys("ihello") >> "hello" >> 4.0 << Withdrawn("answered_at_terminal") << Raised("unknown")
+    assert play.prompt.idle
 
 
 def test_what_an_editor_says_in_its_last_row_is_told_first() -> None:

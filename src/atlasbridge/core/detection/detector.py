@@ -87,6 +87,7 @@ def _question(core: str) -> str:
 _LATER = 0.1  # after a long silence, looks are rarer: the delay is a tenth of the silence
 RAW_LIMIT = 8192
 _REACTS_S = 0.5
+STARTS_S = 2.0  # a program that comes up this soon after a key of a person was started by that person
 LEAVES_S = 10.0  # somebody who has typed a part of a line and nothing more for this long has left
 _ENDS_LINE = lazy(rb"[\r\n\x03\x04\x1a\x1c]")
 NOTHING = ("silent", DRAWN_SCREEN, PASSING)  # rules of findings that ask nothing by themselves
@@ -123,6 +124,10 @@ class Detector:
         self._line = b""  # keys of a person in a line that is not sent
         self._keys_since_raise = False
         self._attended = ""  # the line that a person at the terminal has just sent; "" if the host typed last
+        self._reader, self._by_person = (
+            0,
+            True,
+        )  # the process that reads, and whether a person has started it or types into it
         self._busy_looks = 0
         self._exited = False
         self._now = 0.0
@@ -320,6 +325,9 @@ class Detector:
         if self.screen_history.notice_change(unseen=dirty_s > 2 * self.settings.look_every_s):
             self._votes.clear()
         self._votes.append(probe.state)
+        if probe.pid != self._reader:
+            self._reader, self._by_person = probe.pid, False
+        self._by_person |= now - self._keys_at < STARTS_S
         self._facts = replace(facts_of(probe, view.row), single=probe.command in self._single)
         found = self.screen_history.recognise(self._facts)
         self.screen_history.notice_finding(found, now)
@@ -435,6 +443,8 @@ class Detector:
             return []
         if probe.serves and found.detached:
             found = replace(found, orders=True)  # it takes lines besides its work: it is idle and asks nothing
+        if probe.called and not self._by_person and probe.command in self.dialect.screen_programs:
+            found = replace(found, orders=False)  # an editor or pager that a program has opened waits for a person
         shown = _dialog(found, view)
         evidence = gather(found, probe, moment, self.tool.asks(shown, now), self.settings.patience)
         found, prompt = self._build(found, view, shown, evidence, now)

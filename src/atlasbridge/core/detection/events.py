@@ -35,6 +35,7 @@ class ProbeAnswer:
     sleeps: bool = False  # busy only because it sleeps in short turns; it can look at its keys in between
     runs: bool = False  # busy only because it runs: no request, no child process, no inner terminal
     turns: int = 0  # how often it has run so far: while this is equal, it asks the same; 0: unknown
+    called: bool = False  # not the session's own program: that one, or its shell, has started it
     rows: int = 0  # height of the inner terminal, if there is one: the program around it draws below
 
 

@@ -787,7 +787,7 @@ class LinuxProbe:
                 break  # otherwise the program changed them during this look, and a secret could pass for a line
         if answer.echo is None:
             answer = replace(answer, echo=echo, canonical=canonical)
-        return answer
+        return replace(answer, called=answer.pid not in (0, self._child) and not answer.rows)
 
     def _judge(
         self, line: Line, group: int, child: int, input_age_s: float | None, secret: bool, depth: int

@@ -12,20 +12,31 @@ from atlasbridge.core.patterns import lazy
 from atlasbridge.core.prompt.keys import NAMED, Step, When
 from atlasbridge.core.prompt.model import EXCERPT_LIMIT, PromptType
 from atlasbridge.core.recognition import numbers
-from atlasbridge.core.recognition.dialect import Dialect, steady
+from atlasbridge.core.recognition.dialect import Dialect, Rule, steady
 from atlasbridge.core.recognition.finding import FOOTER, Facts, Finding, compact, cut, without_drawing
-from atlasbridge.core.recognition.widgets.line_question import BACKSPACE, Line, line_finding, recognise_line
+from atlasbridge.core.recognition.widgets.line_question import (
+    BACKSPACE,
+    Line,
+    line_finding,
+    recognise_line,
+    yes_no_choices,
+)
 from atlasbridge.core.recognition.widgets.list_rows import ground_of
 from atlasbridge.core.screen.frames import find_frames, inside, is_drawn
 from atlasbridge.core.screen.style import REVERSE
 from atlasbridge.core.screen.view import View
 from atlasbridge.core.values import replace
 
-_ASKED_BELOW = lazy(r"^(?P<ask>\W{0,3}[^\W\d_](?:[^:?]|\?(?=['\"])){1,60}(?:\[[^\]]*\])?[:?])\s(?P<filled>\S.*)?$")
+_ASKED_BELOW = lazy(
+    r"^(?P<ask>\W{0,3}[^\W\d_](?:[^:?]|\?(?=['\"])){1,60}(?:\[[^\]]*\])?(?:\??:|\?))\s(?P<filled>(?![\[(].*[\])]$)\S.*)?$"
+)
 _Y_AND_N = lazy(r"\by\b[^()\[\]]{1,30}\bn\b[^()\[\]]{0,20}[)\]]", re.IGNORECASE)
+_ENDS_ASKING = lazy(r"\?(?:\s[\[(][^\])]*[\])])?$")
 _APART = "   "  # between the keys that a row explains and the line to type into
 _FILL_IN = lazy(r"^\W{0,3}(?:please )?(?:enter|type|input|give|specify)\b.{2,100}:$", re.IGNORECASE)
 _BAR = lazy(r"[─━═=_*-]{2}.*[─━═=_*-]{2}$|~$")  # between the content and the line that asks
+_LETTERED = lazy(r"\?: [yYnN]$")
+_LETTER = Rule("footer", "", "yes_no", yes="y", no="n")
 _BOX_ROWS = 12  # of a box that asks: a higher one is a part of the screen
 
 
@@ -48,15 +59,19 @@ def whole_screen(view: View, facts: Facts, dialect: Dialect) -> Finding:
 
 def _asked_at_foot(view: View) -> str:
     """The last row, if a program begins to ask there: the cursor is right behind words that end as a question or with
-    a blank, or it is hidden and the words end as a question.
+    a blank, or it is hidden and the words end as a question. Or the cursor's row, if it asks between two empty ones.
     """
-    row, at = view.lines[-1].rstrip(), len(view.lines) - 1
+    here, at = view.lines[view.row].rstrip(), len(view.lines) - 1
+    beside = "".join(view.lines[max(0, view.row - 1) : view.row + 2]).strip()
+    if view.cursor_visible and beside == here.strip() and "?" in here and len(here) <= view.col <= len(here) + 1:
+        return beside
+    row = view.lines[-1].rstrip()
     if _is_ground(view, at) or sum(map(str.isalpha, row)) < 2 or row.startswith(":"):
         return ""
     behind = view.row == at and len(row) <= view.col <= len(row) + 1
     label = view.cursor_visible and view.col > len(row) and row[0].isalpha() and len(row.split()) < 3  # such as `M-x `
     words = "?" in row or ":" in row or label
-    return row.strip() if (words if behind else not view.cursor_visible and row.endswith("?")) else ""
+    return row.strip() if (words if behind else not view.cursor_visible and _ENDS_ASKING.search(row)) else ""
 
 
 def _glimpse(view: View, row: int) -> str:
@@ -81,9 +96,12 @@ def recognise_foot(view: View, facts: Facts, dialect: Dialect) -> Finding | None
     if found is not None or dialect.idles:
         return found and _by_itself(found)
     for row in (len(view.lines) - 1, len(view.lines) - 2):
-        if not view.lines[row].rstrip().endswith((":", "?", ")", "]", ">")):
+        lettered = _LETTERED.search(view.lines[row])
+        if not lettered and not view.lines[row].rstrip().endswith((":", "?", ")", "]", ">")):
             continue
         here = _below_bar(replace(view, row=row, col=len(view.lines[row]), before=None, cursor_visible=True), row)
+        if lettered:
+            return recognise_footer(here, facts, dialect)
         found = recognise_line(here, facts, dialect, strict=True)
         sure = found is not None and (
             found.score >= numbers.SURE or found.rule == "offered" or _Y_AND_N.search(found.core)
@@ -140,6 +158,10 @@ def recognise_footer(view: View, facts: Facts, dialect: Dialect) -> Finding | No
     keys, gap, line = view.before_cursor().rpartition(_APART)
     line = line if not {":", "?"} & set(keys) else f"{keys}{gap}{line}"
     asked = _ASKED_BELOW.match(line) if bar and view.cursor_visible else None
+    if asked and asked["ask"].endswith("?:") and f"{asked['filled'] or ''}{view.behind_cursor()}".lower() in ("y", "n"):
+        line = Line(asked["ask"].strip(), view.row)
+        found = line_finding(view, line, facts, FOOTER, PromptType.TYPE_YES_NO, numbers.SURE)
+        return replace(found, choices=yes_no_choices(found.core, _LETTER, facts.one_key, True, (), dialect))
     return _fill_in(view, asked["ask"].strip(), asked["filled"] or "", facts) if asked else None
 
 
