@@ -247,5 +247,5 @@ def test_what_takes_commands_asks_nothing(line: str) -> None:
 
 def test_a_question_of_which_the_tool_hides_rows_is_not_whole() -> None:
     play = Playbook(POLLING) >> f"{HIDE}Run this?\n  rm a\n  … 12 more lines\n\n❯ Yes\n  No\n" >> 1.0
-    assert play << Raised("multiple_choice")
+    assert play << Raised("yes_no")
     assert not play.prompt.whole

@@ -121,7 +121,8 @@ LISTS = [
 def test_a_list_is_offered_with_all_of_its_choices_and_nothing_else(
     probe: ProbeAnswer, drawn: str, labels: list[str]
 ) -> None:
-    play = Playbook(probe) >> HIDE + drawn >> 3.0 << Raised("multiple_choice")
+    kind = "yes_no" if labels in (["Yes", "No"], ["はい", "いいえ"]) else "multiple_choice"
+    play = Playbook(probe) >> HIDE + drawn >> 3.0 << Raised(kind)
     assert [choice.label for choice in play.prompt.choices] == labels
 
 

@@ -133,7 +133,7 @@ LONG_BOX = "\n".join(f"│ {f'part {number} of a change that is long':<60} │" 
 def test_the_frames_of_a_stranger_are_no_part_of_what_is_told() -> None:
     box = f"╭─ Edit ───────────────────────────────────────────────────────╮\n{LONG_BOX}\n╰{'─' * 62}╯\n"
     play = Playbook(POLLING) >> f"\x1b[?25l{box}Apply this change?\n❯ Yes\n  No\n" >> 1.0
-    play << Raised("multiple_choice", "Apply this change?")
+    play << Raised("yes_no", "Apply this change?")
     assert not set("│╭╰─╮╯") & set(play.prompt.excerpt)
     assert "part 11 of a change" in play.prompt.excerpt and len(play.prompt.excerpt) <= 200
 

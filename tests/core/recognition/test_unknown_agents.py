@@ -351,9 +351,56 @@ STRANGE_LISTS = {
 @pytest.mark.parametrize("name", STRANGE_LISTS)
 def test_a_list_is_known_by_its_shape_whatever_marks_it_has(name: str) -> None:
     drawn, labels = STRANGE_LISTS[name]
-    play = Playbook(POLLING) >> HIDE + drawn >> 1.0 << Raised("multiple_choice")
+    kind = "yes_no" if labels == ["Yes", "No"] else "multiple_choice"
+    play = Playbook(POLLING) >> HIDE + drawn >> 1.0 << Raised(kind)
     assert [choice.label for choice in play.prompt.choices] == labels
     assert [choice.refuses for choice in play.prompt.choices][-1] is True
+
+
+@pytest.mark.parametrize(
+    "rows", ["❯ Red\n  Green\n  Blue\n", "\x1b[7mRed\x1b[m\nGreen\nBlue\n", ">   Red\n    Green\n    Blue\n"]
+)
+@pytest.mark.parametrize(
+    ("asked", "several"),
+    [("Which colours do you want?", True), ("Select the colours to use", True), ("What features should it have?", True),
+     ("Pick one or more tools:", True), ("Which colour? (space to toggle)", True), ("Which of these files?", True),
+     ("Which colour do you want?", False), ("Choose a colour from these sets?", False), ("Which class is it?", False),
+     ("Which plan suits you?", False), ("What does it do to your files?", False), ("Which status has it?", False)],
+)  # fmt: skip
+def test_a_list_from_which_several_may_be_taken_gets_no_enter_for_one(asked: str, several: bool, rows: str) -> None:
+    """Ink's lists of several draw a mark only beside what is taken: Enter alone would take nothing."""
+    play = Playbook(POLLING) >> f"{HIDE}{asked}\n{rows}" >> 11.0
+    prompts = [command.prompt for _, command in play.heard if isinstance(command, RaisePrompt)]
+    assert {prompt.type.value for prompt in prompts} == {"unknown" if several else "multiple_choice"}
+
+
+@pytest.mark.parametrize("hint", ["enter submit", "Return to submit.", "⏎ select", "(Press <enter> to select)"])
+def test_a_list_that_says_what_enter_takes_is_one_of_one_choice(hint: str) -> None:
+    play = Playbook(POLLING) >> f"{HIDE}Which colours do you want?\n❯ Red\n  Green\n{hint}" >> 3.0
+    assert play << Raised("multiple_choice")
+
+
+@pytest.mark.parametrize("words", [("Yes", "No"), ("No", "Yes"), ("Ja", "Nein"), ("Sí", "No"), ("はい", "いいえ")])
+def test_a_list_of_yes_and_no_is_a_question_of_that_kind(words: tuple[str, str]) -> None:
+    play = Playbook(POLLING) >> f"{HIDE}Delete the branch?\n❯ {words[0]}\n  {words[1]}\n" >> 3.0 << Raised("yes_no")
+    no, yes = sorted(play.prompt.choices, key=lambda choice: choice.value)
+    assert (no.value, no.refuses, yes.value, yes.refuses) == ("n", True, "y", False)
+    assert {word: decide_answer(play.prompt, word) for word in ("y", "n")} == {
+        "y": decide_answer(play.prompt, yes.label), "n": decide_answer(play.prompt, no.label)
+    }  # fmt: skip
+
+
+def test_the_count_behind_a_filter_is_no_second_pointer() -> None:
+    filtered = "? Pick one: \n\x1b[35m❯\x1b[m   \x1b[90m3/3\x1b[m\n\x1b[34m❯ Red\x1b[m\n  Green\n  Blue\x1b[2;3H"
+    play = Playbook(POLLING) >> filtered >> 3.0 << Raised("multiple_choice", "Pick one")
+    assert [choice.label for choice in play.prompt.choices] == ["Red", "Green", "Blue"]
+
+
+@pytest.mark.parametrize("asks", ["⟡ approve\n⟡ reject\n", "Allow this?\n❯ Yes, go\n  No, stop\n", "Overwrite? [y/N] "])
+def test_a_title_that_was_left_over_holds_back_no_question(asks: str) -> None:
+    play = Playbook(TICKING, dialect="gemini") >> "\x1b]0;✦  Working… (shop)\x07" >> 0.5 >> f"{HIDE}{asks}"
+    play >> 8.0 << Nothing()
+    assert play >> 3.0 and play.detector.open_prompt is not None
 
 
 @pytest.mark.parametrize("probe", [POLLING, TICKING])

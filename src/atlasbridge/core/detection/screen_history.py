@@ -111,7 +111,7 @@ class ScreenHistory:
         """
         view = self.look()
         said = titled(view, self.dialect)
-        if said:
+        if said and (said != "busy" or busy or self.stirred(found, now)):  # a title can be left over
             return said
         dialog = found.structural and not found.constraints.get("idle")
         below = max(found.foot, found.row) if dialog else -1

@@ -20,7 +20,7 @@ from atlasbridge.core.recognition.finding import DRAWN_FIELD, Facts, Finding, co
 from atlasbridge.core.recognition.meaning import asks_for_secret
 from atlasbridge.core.recognition.question import Asked, block, question_above, question_in_box
 from atlasbridge.core.recognition.widgets.line_question import BACKSPACE, recognise_line
-from atlasbridge.core.recognition.widgets.list_rows import Item, Menu, as_yes_no, menu_finding, odd_bar, odd_one
+from atlasbridge.core.recognition.widgets.list_rows import Item, Menu, menu_finding, odd_bar, odd_one
 from atlasbridge.core.recognition.widgets.resting_screen import whole_screen
 from atlasbridge.core.screen.frames import Frame, find_frames, inside, is_drawn, unframed
 from atlasbridge.core.screen.style import REVERSE, is_faded
@@ -80,7 +80,7 @@ def recognise_box(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
         return boxed_finding("box-sheet", PromptType.TYPE_UNKNOWN, text or words, frame)
     row = Menu(tuple(buttons), current_button(view, buttons), "colour")
     found = menu_finding(view, row, _BUTTONS, Asked(text, frame.top), dialect)
-    return as_yes_no(replace(found, constraints={}))
+    return replace(found, constraints={})
 
 
 def find_frame(view: View) -> Frame | None:

@@ -13,6 +13,7 @@ from itertools import pairwise
 from atlasbridge.core.patterns import lazy
 from atlasbridge.core.prompt.keys import ENTER, Only, Reach, Shows, Step, Until, When, arrow, parse_keys
 from atlasbridge.core.prompt.model import Choice, PromptType
+from atlasbridge.core.prompt.vocabulary import first_label, languages
 from atlasbridge.core.recognition import numbers
 from atlasbridge.core.recognition.dialect import Dialect, MenuRule, compiled
 from atlasbridge.core.recognition.finding import Finding, compact, to_look_at
@@ -325,6 +326,17 @@ def _weight(style: int) -> int:
 # A list as a prompt. A choice is taken by its digit, its hot key, or arrows that are checked on the screen.
 
 _TOGGLE_HINT = lazy(r"toggle|space ?bar|<space>|press space|space:? *select|select all", re.IGNORECASE)
+_SPACE_MARKS = lazy(r"(?:<space>|space ?bar|\bspace):? *(?:to )?(?:toggle|select|mark|check)", re.IGNORECASE)
+_ENTER_TAKES = lazy(
+    r"(?:\b(?:enter|return)>?|[⏎↵]):? *(?:to )?(?:select|choose|pick|accept|confirm|submit)", re.IGNORECASE
+)
+_PLURAL = lazy(  # words for several of them: `Which colours …?`, `Select the features to add`
+    r"(?:\bwhich (?:of )?(?:the |these |those |your |my )?|\b(?:select|choose|pick|enable|mark|check)\s"
+    r"(?:(?!(?:an?|one(?! or more)|how|if|what|where|which|the next|this|that)\b)[\w-]+\s){0,3}?"
+    r"|\bwhat (?=\S+ (?:do|should|would|are|shall)\b))"
+    r"(?!(?:does|has|is|was|this|its|as|us|plus|always)\b)[\w-]{2,}(?<![su]s)(?<!is)(?<=s)(?![\w'’-])",
+    re.IGNORECASE,
+)
 _MORE = lazy(
     r"reveal more|\bmore (?:choices|options|items|below)\b|\b\d+ more\b|\(\+\)"
     r"|^[^\w.…]*+(?:\.{3}|…)\W*+$|^[\s│┃|]*+[▼▾↓⇣](?:\s*+$|\s{2})|[^\s│┃|]\s{2,}+[↓▼▮▒]\s*+[│┃|]?\s*+$",
@@ -346,6 +358,9 @@ def menu_finding(view: View, menu: Menu, rule: MenuRule, asked: Asked, dialect: 
     if (several and rule.toggle == "space" and _is_marked_otherwise(view, menu)) or fields > 1:
         return unclear(rule, asked)
     own = menu.numbered  # a person answers with the numbers that they read
+    plain = not (own or several or rule.needs) and menu.how in ("pointer", "colour") and not rule.across
+    if plain and _may_take_several(view, menu, asked, dialect):
+        return unclear(rule, asked)
     choices: list[Choice] = []
     barred = [_is_barred(view, item) for item in menu.items]
     menu = replace(menu, gaps=menu.gaps or any(barred))
@@ -376,13 +391,14 @@ def menu_finding(view: View, menu: Menu, rule: MenuRule, asked: Asked, dialect: 
     if text_steps:
         constraints["allows_other"] = True
     core = asked.text + "\0" + "\0".join(f"{item.label}\0{item.detail}" for item in menu.items)
-    return Finding(
+    found = Finding(
         rule.id, PromptType.TYPE_MULTIPLE_CHOICE, rule.score, compact(asked.text), core, asked.row,
         tuple(choices), constraints, line_mode=False, structural=True, text_steps=text_steps,
         end_steps=ending if several else (),
         words_end=named_steps(view, rule.text_submit, last=When.REDRAWN) if several else (),
         question=asked.text, whole=asked.whole, foot=menu.bottom,
     )  # fmt: skip
+    return found if own or several or rule.needs else _as_yes_no(found)
 
 
 def _is_barred(view: View, item: Item) -> bool:
@@ -396,10 +412,13 @@ def _goes_on(line: str) -> bool:
     return _MORE.search(line) is not None
 
 
-def as_yes_no(found: Finding) -> Finding:
-    if sorted(choice.label.lower() for choice in found.choices) != ["no", "yes"]:
+def _as_yes_no(found: Finding) -> Finding:
+    """A list that contains only the two words for yes and no of one language is a question of that kind."""
+    labels = [choice.label.casefold() for choice in found.choices]
+    words = ({first_label(kind, name).casefold() for kind in ("agree", "refuse")} for name in languages())
+    if len(labels) != 2 or not ({"yes", "no"} == set(labels) or set(labels) in words):
         return found
-    choices = tuple(replace(choice, value=choice.label.lower()[0]) for choice in found.choices)
+    choices = tuple(replace(choice, value="n" if choice.refuses else "y") for choice in found.choices)
     return replace(found, type=PromptType.TYPE_YES_NO, choices=choices)
 
 
@@ -408,8 +427,20 @@ def unclear(rule: MenuRule, asked: Asked) -> Finding:
 
 
 def are_switched(view: View, menu: Menu) -> bool:
-    around = "\n".join(view.lines[max(0, menu.top - numbers.HINT_ROWS) : view.bottom() + 1])
-    return _TOGGLE_HINT.search(around) is not None
+    return _TOGGLE_HINT.search(_around(view, menu)) is not None
+
+
+def _around(view: View, menu: Menu) -> str:
+    return "\n".join(view.lines[max(0, menu.top - numbers.HINT_ROWS) : view.bottom() + 1])
+
+
+def _may_take_several(view: View, menu: Menu, asked: Asked, dialect: Dialect) -> bool:
+    """Whether rows without boxes can be marked, with marks that are not there yet, as its words say: Enter would send
+    the marked ones, which are none.
+    """
+    said = _around(view, menu)
+    plural = _PLURAL.search(asked.text) and not _ENTER_TAKES.search(said)
+    return bool(plural or _SPACE_MARKS.search(said)) and not any(refuses(item.label, dialect) for item in menu.items)
 
 
 def _is_marked_otherwise(view: View, menu: Menu) -> bool:

@@ -336,6 +336,7 @@ _HINT = lazy(
 _GOES_ON = lazy(r"\s*+(?:[a-z]|\((?!\w{1,2}\)))(?!\w?[.):])")
 _DULL = ("·", "∙", "•", "◦")
 _NO_BLANK = lazy(r"^\s*+(?:\S\s++)?\d{1,2}[.)][^\W\d]")
+_COUNTED = lazy(r"\s*+\S(?:\s\S*+)?\s++\d+/\d+\s*+$")  # the line of a filter, with its count behind it
 _OPEN_MARKS = "●○◉◯◻◼☐☑"  # of choices; a tick or cross can report what was done
 BULLETS = "●◉◈◆◇■◼▪•∙·✓✔☑☒✘✗✖⬛⬢▣✦✱★❖*+=~"
 _BULLETS = dict.fromkeys(map(ord, "●◉*>"))  # AI CLIs draw them before their messages
@@ -364,7 +365,7 @@ def _marked_rows(rows: list[str], pattern: re.Pattern[str], most: int) -> Iterat
     """The lowest rows with a pointer, from the foot upwards: text further up can contain any number of them. A row
     with the same pointer right above it is not the only one of its list.
     """
-    read = [None, *(read_row(pattern, row) for row in rows)]
+    read = [None, *(None if _COUNTED.match(row) else read_row(pattern, row) for row in rows)]
     marked = [(at, match, above) for at, (above, match) in enumerate(pairwise(read)) if match and match["pointer"]]
     alone = ((at, match) for at, match, above in reversed(marked) if not (above and _begins_alike(match, above)))
     return islice(alone, most)

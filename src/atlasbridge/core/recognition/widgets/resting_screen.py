@@ -159,8 +159,8 @@ def recognise_footer(view: View, facts: Facts, dialect: Dialect) -> Finding | No
     line = line if not {":", "?"} & set(keys) else f"{keys}{gap}{line}"
     asked = _ASKED_BELOW.match(line) if bar and view.cursor_visible else None
     if asked and asked["ask"].endswith("?:") and f"{asked['filled'] or ''}{view.behind_cursor()}".lower() in ("y", "n"):
-        line = Line(asked["ask"].strip(), view.row)
-        found = line_finding(view, line, facts, FOOTER, PromptType.TYPE_YES_NO, numbers.SURE)
+        place = Line(asked["ask"].strip(), view.row)
+        found = line_finding(view, place, facts, FOOTER, PromptType.TYPE_YES_NO, numbers.SURE)
         return replace(found, choices=yes_no_choices(found.core, _LETTER, facts.one_key, True, (), dialect))
     return _fill_in(view, asked["ask"].strip(), asked["filled"] or "", facts) if asked else None
 

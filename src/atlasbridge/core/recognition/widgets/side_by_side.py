@@ -12,13 +12,14 @@ from collections import Counter
 
 from atlasbridge.core.patterns import lazy
 from atlasbridge.core.prompt.keys import Step, named_key
+from atlasbridge.core.prompt.model import PromptType
 from atlasbridge.core.recognition import numbers
 from atlasbridge.core.recognition.dialect import Dialect, MenuRule, compiled
 from atlasbridge.core.recognition.finding import Facts, Finding, to_look_at
 from atlasbridge.core.recognition.meaning import decides, refuses
 from atlasbridge.core.recognition.question import Asked, block, question_above, question_in_box
 from atlasbridge.core.recognition.widgets import list_rows
-from atlasbridge.core.recognition.widgets.list_rows import Item, Menu, as_yes_no, ground_of, menu_finding, odd_one
+from atlasbridge.core.recognition.widgets.list_rows import Item, Menu, ground_of, menu_finding, odd_one
 from atlasbridge.core.screen.frames import find_frames, unframed
 from atlasbridge.core.screen.style import is_dull
 from atlasbridge.core.screen.view import View
@@ -139,7 +140,7 @@ def recognise_side_by_side(view: View, facts: Facts, dialect: Dialect) -> Findin
     before = view.lines[menu.top][: menu.items[0].col]
     if menu.how == "colour" or any(map(str.isalnum, before)):  # the question is in the same row
         asked = Asked(view.lines[menu.top].strip(), menu.top)
-    return as_yes_no(menu_finding(view, menu, _ROW_RULE, asked, dialect))
+    return menu_finding(view, menu, _ROW_RULE, asked, dialect)
 
 
 def _recognise_words(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
@@ -219,10 +220,10 @@ def recognise_keys(view: View, facts: Facts, dialect: Dialect) -> Finding | None
     asked = asked if asked.text else Asked(block([view.lines[item.row] for item in items]), items[0].row)
     made = menu_finding(view, Menu(items, -1, "keys"), _KEY_RULE, asked, dialect)
     single = tuple(
-        replace(one, value=key, steps=(Step(typed),))
+        replace(one, value=one.value if made.type is PromptType.TYPE_YES_NO else key, steps=(Step(typed),))
         for one, (_, key), typed in zip(made.choices, found, keys, strict=True)
     )
-    return as_yes_no(replace(made, choices=single))
+    return replace(made, choices=single)
 
 
 def recognise_told_keys(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
