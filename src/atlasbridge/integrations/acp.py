@@ -18,7 +18,14 @@ from atlasbridge.core.errors import AtlasBridgeError
 from atlasbridge.core.home import Home
 from atlasbridge.core.peer import session_limits
 from atlasbridge.core.prompt.model import Answer, Choice, Prompt, SubjectKind
-from atlasbridge.core.prompt.question import BadQuestion, Question, about_tool, beside_command, prompt_of
+from atlasbridge.core.prompt.question import (
+    MAX_QUESTION,
+    BadQuestion,
+    Question,
+    about_tool,
+    beside_command,
+    prompt_of,
+)
 from atlasbridge.core.values import frozen, mutable, replace
 from atlasbridge.integrations.caller_label import Origin
 from atlasbridge.integrations.open_question import OpenQuestion
@@ -32,6 +39,10 @@ _KINDS = {  # the protocol's kinds of tool calls; without one the kind is unknow
     "fetch": SubjectKind.FETCH,
     "switch_mode": SubjectKind.PLAN,
 }
+
+_OF_A_CALL = ("title", "kind", "rawInput", "content")
+MOST_CALLS = 50
+LONGEST_DIFF = 200_000
 
 
 @frozen
@@ -58,17 +69,51 @@ def read_message(line: bytes) -> Any:
         return None
 
 
-def read_permission(line: bytes) -> Permission | None:
+class ToolCalls:
+    """What the agent has said about its tool calls: a permission request repeats only what changed."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[str, str], Mapping[str, Any]] = {}
+
+    def take(self, line: bytes) -> None:
+        message = read_message(line)
+        try:
+            update = message["params"]["update"]
+            if message["method"] == "session/update" and update["sessionUpdate"] in ("tool_call", "tool_call_update"):
+                session = str(message["params"]["sessionId"])
+                merged = self.merge(session, update)
+                self._known.pop((session, str(update["toolCallId"])), None)
+                if update.get("status") not in ("completed", "failed"):
+                    self._known[session, str(update["toolCallId"])] = merged
+        except (KeyError, TypeError, AttributeError):
+            return
+        for oldest in list(self._known)[:-MOST_CALLS]:
+            del self._known[oldest]
+
+    def merge(self, session: str, call: Mapping[str, Any]) -> Mapping[str, Any]:
+        known = self._known.get((session, str(call.get("toolCallId"))), {})
+        return {**known, **{name: call[name] for name in _OF_A_CALL if call.get(name)}}
+
+
+def read_permission(line: bytes, calls: ToolCalls | None = None) -> Permission | None:
     message = read_message(line)
     try:
         params = message["params"]
         if message["method"] != "session/request_permission" or "id" not in message:
             return None
-        options = [(str(item["optionId"]), str(item["name"]), str(item.get("kind", ""))) for item in params["options"]]
-        prompt = _prompt(params, options)
+        options = [(str(item["optionId"]), _name_of(item), str(item.get("kind", ""))) for item in params["options"]]
+        own = params.get("toolCall") or {}
+        call = (calls or ToolCalls()).merge(str(params.get("sessionId")), own)
+        prompt = _prompt(call, bool(own.get("rawInput")), options)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError, BadQuestion):
         return None
     return Permission(json.dumps(message["id"]), tuple(option for option, _, _ in options), prompt)
+
+
+def _name_of(option: Mapping[str, Any]) -> str:
+    """A label for people; some agents have only the protocol's word, such as allow_once."""
+    name = str(option["name"])
+    return name.replace("_", " ").capitalize() if name == option.get("kind") else name
 
 
 def canceled_key(line: bytes) -> str:
@@ -80,24 +125,54 @@ def canceled_key(line: bytes) -> str:
     return json.dumps(params["requestId"]) if isinstance(params, dict) and "requestId" in params else ""
 
 
-def _prompt(params: Mapping[str, Any], options: list[tuple[str, str, str]]) -> Prompt:
-    call = params.get("toolCall") or {}
+def _prompt(call: Mapping[str, Any], is_newest: bool, options: list[tuple[str, str, str]]) -> Prompt:
+    """`is_newest`: the request itself has the arguments. Earlier ones can be a beginning, so no rule can use them."""
     title = str(call.get("title") or call.get("kind") or "The agent asks for a permission")
     arguments = call.get("rawInput")
-    about, kind, target, more = title, None, "", ""
+    content = [item for item in call.get("content") or () if isinstance(item, Mapping)]
+    changes = [item for item in content if item.get("type") == "diff"]
+    texts = [str(item["content"]["text"]) for item in content if item.get("content", {}).get("type") == "text"]
+    known = _KINDS.get(str(call.get("kind")), SubjectKind.TOOL)
     if isinstance(arguments, Mapping) and arguments:
-        kind, about, target = about_tool(arguments, _KINDS.get(str(call.get("kind")), SubjectKind.TOOL))
-        more = beside_command(kind, arguments)
-    said = title if about == title else f"{title}\n{about}"
+        kind, about, target = about_tool(arguments, known)
+        beside = [beside_command(kind, arguments), *([] if is_newest else [*map(_change, changes), *texts])]
+    elif len(changes) == 1:
+        kind, about, target = SubjectKind.EDIT, _change(changes[0]), str(changes[0]["path"])
+        beside, is_newest = texts, True
+    else:
+        kind, about, target = SubjectKind.QUESTION, "\n".join([title, *texts, *map(_change, changes)]), ""
+        beside, is_newest = [], True
+    said = about if about.startswith(title) else f"{title}\n{about}"
+    more = "\n\n".join(filter(None, beside))
     question = Question(
-        text=f"{said}\n\n{more}" if more else said,
+        text=_cut(f"{said}\n\n{more}" if more else said),
         choices=_labels([name for _, name, _ in options]),
-        about=about,
+        about=_cut(about),
         target=target,
-        complete=not more,
+        complete=is_newest and not more and len(said) <= MAX_QUESTION,
+        kind=kind,
     )
-    prompt = prompt_of(question if kind is None else replace(question, kind=kind))
+    prompt = prompt_of(question)
     return replace(prompt, choices=tuple(map(_of_kind, prompt.choices, (kind for _, _, kind in options))))
+
+
+def _change(diff: Mapping[str, Any]) -> str:
+    """A change of a file, as the agent describes it: the lines that differ, or all new ones where that takes long."""
+    before, after, path = str(diff.get("oldText") or ""), str(diff["newText"]), str(diff["path"])
+    if len(before) + len(after) > LONGEST_DIFF:
+        return f"{path}\n{after}"
+    from difflib import unified_diff
+
+    lines = unified_diff(before.split("\n") if before else [], after.split("\n"), path, path, lineterm="")
+    return "\n".join(lines)
+
+
+def _cut(text: str) -> str:
+    """A question that is too long is asked all the same, and says what is missing."""
+    if len(text) <= MAX_QUESTION:
+        return text
+    kept = text[: MAX_QUESTION - 100]
+    return f"{kept}\n… {len(text) - len(kept):,} more characters are not shown here: look at them in your editor."
 
 
 def _labels(names: list[str]) -> tuple[str, ...]:
@@ -118,6 +193,7 @@ def _line(message: dict[str, Any]) -> bytes:
 
 ASKS = b"session/request_permission"
 CANCELS = b"cancel_request"
+TOOL_CALL = b'"tool_call'
 FORWARDED = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP", "SIGINT") if hasattr(signal, name))
 
 NewQuestion = Callable[[Origin], OpenQuestion]
@@ -154,6 +230,7 @@ class AcpProxy:
         # one winner; never held while writing, because a side that does not read would block both
         self._lock = threading.Lock()
         self._pending: dict[str, _Pending] = {}
+        self._calls = ToolCalls()
         self._asking: list[threading.Thread] = []
         self._settled: set[str] = set()  # answered by the hub: the editor's answer is too late
 
@@ -161,7 +238,9 @@ class AcpProxy:
         """Pass a line of the agent on, and also ask the hub about a permission request."""
         if CANCELS in line:
             self._take_back(canceled_key(line))
-        permission = read_permission(line) if ASKS in line else None
+        if TOOL_CALL in line:
+            self._calls.take(line)
+        permission = read_permission(line, self._calls) if ASKS in line else None
         if permission is None:
             self._to_editor.write(line)
             return
