@@ -304,6 +304,8 @@ BINARIES = {
     "hermes": "bin/hermes",
     "kilo": "bin/kilo",
     "openhands": "bin/openhands",
+    "claude-agent-acp": "node_modules/.bin/claude-agent-acp",
+    "codex-acp": "node_modules/.bin/codex-acp",
 }
 
 

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 from tests.integrations.conftest import HubApi
 from tests.real_tools.mockmodel import MockModel
-from tests.real_tools.realtool import find_tool, prepare_launch
+from tests.real_tools.realtool import Launch, find_tool, prepare_launch
 from tests.support.hubs import NO_WEB, hub_process
 from tests.support.mcp_settings import TOLD
 from tests.support.person import Person
@@ -29,6 +29,7 @@ from atlasbridge.adapters.codex.prepare import trusted_hash
 pytestmark = [pytest.mark.tools, pytest.mark.timeout(300)]
 ALL = os.environ.get("ATLASBRIDGE_LAB_REAL") == "1"
 HOOK_S = 86_400  # a person may take a day
+PROGRAMS_OF_A_MACHINE = ("goose", "kilo", "vibe")
 DEFAULT_TOOLS = Path(__file__).parents[2] / ".venv" / "tools"
 
 
@@ -183,7 +184,25 @@ class AcpClient:
 
 
 MCP_TOOLS = ("claude", "codex", "gemini", "opencode", "copilot") if ALL else ("claude", "codex")
-ACP_AGENTS = {"gemini": ("--acp",), "qwen": ("--acp",), "opencode": ("acp",)}
+ACP_AGENTS = (
+    *("gemini", "qwen", "copilot", "opencode", "kilo", "kimi", "hermes", "goose", "vibe"),
+    *("claude-agent-acp", "codex-acp"),  # what editors start Claude Code and Codex with
+)
+
+
+def acp_command(agent: str, launch: Launch) -> list[str]:
+    """The words that an editor's settings have for this agent."""
+    binary, *own = launch.argv
+    match agent:
+        case "gemini" | "qwen" | "copilot":
+            return [binary, *own, "--acp"]
+        case "goose":
+            return [binary, "acp", "--with-builtin", "developer"]
+        case "vibe":
+            return [f"{binary}-acp"]
+        case "claude-agent-acp" | "codex-acp":
+            return [str(find_tool(agent))]
+    return [binary, "acp"]
 
 
 @pytest.mark.parametrize("tool", MCP_TOOLS)
@@ -220,21 +239,28 @@ def test_a_tool_asks_a_person_through_mcp_and_hears_the_answer(
 def test_an_agents_permission_in_an_editor_is_answered_at_the_hub_api(
     hub_api: HubApi, model: MockModel, tmp_path: Path, agent: str, value: str, made: bool
 ) -> None:
-    binary = find_tool(agent)
-    assert binary is not None, f"{agent} is missing: run tools/install-extras tools-all"
-    launch = prepare_launch(agent, binary, tmp_path, model.address)
-    command = [*hub_api.hub.command("acp", "--"), *launch.argv, *ACP_AGENTS[agent]]
-    editor = AcpClient(command, {**launch.env, **hub_api.hub.environ, **launch.env}, launch.folder)
+    if find_tool(agent) is None and agent in PROGRAMS_OF_A_MACHINE:
+        pytest.skip(f"{agent} has no program for this machine, or needs another Python")
+    tool = agent.removesuffix("-acp").removesuffix("-agent")
+    binary = find_tool(tool)
+    assert binary is not None and find_tool(agent), f"{agent} is missing: run tools/install-extras tools-all"
+    launch = prepare_launch(tool, binary, tmp_path, model.address)
+    command = [*hub_api.hub.command("acp", "--"), *acp_command(agent, launch)]
+    as_root = {"IS_SANDBOX": "1"}  # else Claude Code refuses to have a mode that asks nothing, which its editors offer
+    editor = AcpClient(command, {**hub_api.hub.environ, **launch.env, **as_root}, launch.folder)
     try:
         editor.result(editor.send("initialize", protocolVersion=1, clientCapabilities={}))
         opened = editor.result(editor.send("session/new", cwd=str(launch.folder), mcpServers=[]))
+        if agent == "codex-acp":  # its own choice asks only for what its sandbox refuses
+            editor.result(editor.send("session/set_mode", sessionId=opened["sessionId"], modeId="read-only"))
         asked = [{"type": "text", "text": "please lab:bash now"}]
         turn = editor.send("session/prompt", sessionId=opened["sessionId"], prompt=asked)
         prompt = hub_api.answer(value)
         editor.result(turn)
     finally:
         editor.end()
-    assert prompt["tool"] == "acp" and prompt["label"] == agent
+    assert prompt["tool"] == "acp" and agent in prompt["label"]
+    assert "touch made-by-bash.txt" in prompt["subject"]["text"]
     assert (launch.folder / "made-by-bash.txt").exists() is made
 
 
