@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import signal
+import socket
 from pathlib import Path
 
 import httpx
@@ -17,7 +19,9 @@ from atlasbridge.core.prompt.keys import Step
 from atlasbridge.core.prompt.model import Choice, Prompt, PromptType, Subject, SubjectKind, SubjectSource
 from atlasbridge.core.values import replace
 from atlasbridge.fleet.server import machines
-from atlasbridge.fleet.server.server import Address, refuse_open_sockets
+from atlasbridge.fleet.server.database import Database
+from atlasbridge.fleet.server.migrations_loader import migrate
+from atlasbridge.fleet.server.server import Address, refuse_open_sockets, serve
 
 RULES = """
 [[rule]]
@@ -245,6 +249,27 @@ async def test_a_machine_that_comes_twice_is_heard_through_its_newer_link(fleet_
     assert await fleet_server.database.rows("SELECT 1 FROM prompts WHERE prompt_id = 'late'") == []
     await old.close()
     await machine.stop()
+
+
+async def test_the_address_is_told_once_connections_are_taken(database: str) -> None:
+    """A service manager, or a person, goes on at once."""
+    loop, connected = asyncio.get_running_loop(), asyncio.Event()
+
+    def ready(address: str) -> None:
+        socket.create_connection(("127.0.0.1", int(address.rpartition(":")[2])), 5).close()
+        loop.call_soon(connected.set)
+
+    tables = Database(database)
+    await tables.open()
+    await migrate(tables)
+    await tables.close()
+    serving = asyncio.create_task(serve(database, Address(port=0), ready))
+    waiting = asyncio.create_task(connected.wait())
+    await asyncio.wait((serving, waiting), return_when=asyncio.FIRST_COMPLETED)
+    waiting.cancel()
+    if not serving.done():
+        signal.raise_signal(signal.SIGTERM)
+    await serving
 
 
 def test_a_fleet_server_without_tls_listens_on_loopback_only() -> None:

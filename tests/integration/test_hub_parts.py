@@ -56,6 +56,18 @@ def test_the_log_rotates_and_is_private(tmp_path: Path) -> None:
     assert "SECRET" not in "".join(file.read_text() for file in files)
 
 
+def test_a_warning_of_a_library_is_an_entry_of_the_log() -> None:
+    """A line that is not JSON stops whatever reads the log."""
+    script = (
+        "import os, warnings; from pathlib import Path; from atlasbridge.core.daemon.log_file import open_log\n"
+        "open_log(Path(os.devnull), 'info', 0, 0, to_terminal=True, as_json=True)\n"
+        "warnings.warn('use another module instead', FutureWarning)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True)
+    (entry,) = map(json.loads, done.stderr.splitlines())
+    assert entry["level"] == "warning" and "use another module instead" in entry["message"]
+
+
 def test_a_log_line_cannot_be_forged_by_what_it_quotes() -> None:
     record = logging.LogRecord("atlasbridge.a", logging.INFO, "", 0, "said %s", ('x\n{"level": "error"}\x1b[2J',), None)
     line = JsonLines().format(record)

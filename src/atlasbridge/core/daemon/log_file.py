@@ -56,3 +56,4 @@ def open_log(path: Path, level: str, max_bytes: int, backups: int, to_terminal: 
     root.addHandler(handler)
     root.setLevel(logging.WARNING)
     logging.getLogger("atlasbridge").setLevel(level.upper())
+    logging.captureWarnings(True)  # a line that is not JSON would stop whatever reads the log

@@ -48,6 +48,7 @@ log = logging.getLogger(__name__)
 
 
 SERVING = "atlasbridge fleet serve"
+BACKLOG = 2048  # connections that wait to be accepted
 
 
 @frozen
@@ -130,7 +131,9 @@ async def serve(
 
 def listen_at(place: Address) -> socket.socket:
     try:
-        return bind_alone(place.host, place.port)
+        listener = bind_alone(place.host, place.port)
+        listener.listen(BACKLOG)  # before anybody is told the address
+        return listener
     except OSError as error:
         raise ConfigError(
             f"cannot listen on {place.host}:{place.port}: {error.strerror}", "choose another --port"
