@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from atlasbridge.cli.columns import cells, clip, fit, lay_out
+from atlasbridge.cli.hub import print_status
 
 TEXT = st.text(st.sampled_from("abc漢字 -/é"), max_size=60)
 
@@ -69,3 +71,14 @@ def test_rows_that_are_too_wide_for_a_table_become_names_and_values() -> None:
     lines = lay_out(("session", "name", "prompt", "folder"), rows, 20)
     assert lines[:4] == ["session  50708322", "name     web-api", "folder   /src", ""]
     assert lines[4:] == ["session  2a864cf8", "name     menu", "prompt   019ec30f", "folder   /"]
+
+
+def test_the_status_of_a_hub_says_what_its_channels_have_to_say(capsys: pytest.CaptureFixture[str]) -> None:
+    """A fleet server that was restored, and what it has not been told yet."""
+    link = {"name": "server", "state": "ok", "url": "https://fleet", "notice": "The database went back.", "waiting": 3}
+    broken = {"name": "telegram", "state": "failing", "fault": "no such bot", "waiting": 0}
+    head = {"count": 1, "hash": "sha256:0"}
+    report = {"pid": 1, "uptime_s": 5, "audit_head": head, "open_prompts": 0, "sessions": 0}
+    print_status({**report, "channels": [link, broken]})
+    shown = capsys.readouterr().out
+    assert "The database went back. 3 not sent yet" in shown and "no such bot" in shown

@@ -107,6 +107,11 @@ async def test_a_backup_is_put_back_and_machines_go_on(
         port = int(fleet_server.url.rpartition(":")[2])
     told = await asyncio.to_thread(run, "restore", str(saved))
     assert "Start the servers" in told and "entries in its audit log" in told
+    looking = Database(database)
+    await looking.open()
+    (listed,) = await machines.listing(looking)
+    assert not listed["connected_to"]  # it was when the backup was made
+    await looking.close()
     async with fleet_server_on(database, port=port) as fleet_server:
         assert [one["name"] for one in await people.listing(fleet_server.database)] == ["alice"]
         alice = await fleet_server.visitor("alice")

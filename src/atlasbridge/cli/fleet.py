@@ -355,6 +355,7 @@ def restore(database_url: str, file: Path) -> None:
     found = work(database_url, server.audit.verify)
     if not hasattr(found, "entries"):
         raise AtlasBridgeError(f"its audit log is not whole: entry {found.seq} {found.problem}", "use another backup")
+    work(database_url, server.machines.part_all)
     click.echo(f"The database is as {file} has it, with {found.entries} entries in its audit log. Start the servers.")
     click.echo("People, machines and tokens that were removed since then are back: look, and remove them again.")
 

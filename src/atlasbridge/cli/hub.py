@@ -185,8 +185,8 @@ def print_status(answer: dict[str, Any], counts: bool = True) -> None:
         echo(f"alarm     {answer['alarm']}")
     for entry in answer.get("unasked", ()):
         echo(f"ALARM     {describe_unasked(entry)}")
-    rows = [(item["name"], item["state"], item.get("url", ""), _fault(item)) for item in answer["channels"]]
-    print_table(("channel", "state", "where", "fault"), rows, "no channels")
+    rows = [(item["name"], item["state"], item.get("url", ""), _notes(item)) for item in answer["channels"]]
+    print_table(("channel", "state", "where", "notes"), rows, "no channels")
 
 
 def describe_unasked(entry: dict[str, Any]) -> str:
@@ -195,10 +195,12 @@ def describe_unasked(entry: dict[str, Any]) -> str:
     return f"session {session} was sent {what} by process {entry.get('pid')}, and no decision of this hub explains it"
 
 
-def _fault(channel: dict[str, Any]) -> str:
+def _notes(channel: dict[str, Any]) -> str:
     if unreached := channel.get("unreached"):
         return f"{unreached} not shown yet: {channel.get('why', '')}"
-    return str(channel.get("fault", ""))
+    waiting = f"{channel['waiting']} not sent yet" if channel.get("waiting") else ""
+    said = (channel.get("fault", ""), channel.get("notice", ""), waiting)
+    return ". ".join(text.rstrip(".") for text in said if text)
 
 
 # `atlasbridge status`: the overview of the bare command, and the hub with its channels below it.

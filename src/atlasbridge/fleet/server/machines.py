@@ -428,6 +428,11 @@ async def set_limited(database: Database, entered: Entered, why: str) -> None:
     await database.rows("UPDATE machines SET limited = %s WHERE id = %s", why, entered.machine_id)
 
 
+async def part_all(database: Database) -> None:
+    """After a restore no machine is connected, whatever the backup says."""
+    await database.rows("UPDATE machines SET connected_to = '' WHERE connected_to <> ''")
+
+
 async def parted(database: Database, entered: Entered) -> None:
     query = "UPDATE machines SET connected_to = '' WHERE id = %s AND generation = %s"
     await database.rows(query, entered.machine_id, entered.generation)
