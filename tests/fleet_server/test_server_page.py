@@ -20,7 +20,7 @@ from atlasbridge.core.prompt.model import Choice, Prompt, PromptType, Subject, S
 from atlasbridge.core.values import replace
 from atlasbridge.fleet.server import machines
 from atlasbridge.fleet.server.database import Database
-from atlasbridge.fleet.server.migrations_loader import migrate
+from atlasbridge.fleet.server.migrate import migrate
 from atlasbridge.fleet.server.server import Address, refuse_open_sockets, serve
 
 RULES = """
