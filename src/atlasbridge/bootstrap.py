@@ -130,11 +130,11 @@ def plan_server_chats(path: Path, environ: Mapping[str, str], identities: Mappin
     """The channels of a fleet server, from its file and for its people. Raises ConfigError."""
     from atlasbridge.channels.registry import ChannelRegistry, channel_settings
     from atlasbridge.config.server import load_server_config, plan_chats
-    from atlasbridge.core.routing.router import ChatRoute
+    from atlasbridge.core.routing.router import ServerChannel
 
     config, idle = load_server_config(path, environ, channel_settings, channel_names(), identities)
-    chat_routes = tuple(
-        ChatRoute(
+    channels = tuple(
+        ServerChannel(
             name,
             getattr(ChannelRegistry.get(name), "personal", False),
             partial(build_channel, name, settings),
@@ -142,7 +142,7 @@ def plan_server_chats(path: Path, environ: Mapping[str, str], identities: Mappin
         )
         for name, settings in config.channels.items()
     )
-    return plan_chats(config, chat_routes, idle, path)
+    return plan_chats(config, channels, idle, path)
 
 
 def _is_remote(channel: str) -> bool:

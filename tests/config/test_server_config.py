@@ -21,19 +21,19 @@ def write(folder: Path, text: str) -> Path:
 
 def test_who_has_an_identity_takes_part_and_a_token_comes_from_the_environment(tmp_path: Path) -> None:
     plan = plan_server_chats(write(tmp_path, TELEGRAM), {"BOT": "1:x"}, WHO)
-    (chat_route,) = plan.chat_routes
-    assert chat_route.name == "telegram" and chat_route.personal and "1001, 1002" in chat_route.key and plan.idle == ()
+    (channel,) = plan.channels
+    assert channel.name == "telegram" and channel.personal and "1001, 1002" in channel.key and plan.idle == ()
 
 
 def test_a_channel_in_which_nobody_takes_part_is_left_out_and_named(tmp_path: Path) -> None:
     plan = plan_server_chats(write(tmp_path, TELEGRAM), {}, {})
-    assert plan.chat_routes == () and plan.idle == ("telegram",)
+    assert plan.channels == () and plan.idle == ("telegram",)
 
 
 def test_people_of_another_workspace_do_not_take_part(tmp_path: Path) -> None:
     table = '[channels.slack]\nbot_token = "b"\napp_token = "a"\nteam_id = "T1"\n'
     plan = plan_server_chats(write(tmp_path, table), {}, {"slack": ("slack:T1/U1", "slack:T2/U2")})
-    assert "'U1'" in plan.chat_routes[0].key and "U2" not in plan.chat_routes[0].key
+    assert "'U1'" in plan.channels[0].key and "U2" not in plan.channels[0].key
 
 
 def test_steps_of_an_escalation_name_people_and_teams(tmp_path: Path) -> None:

@@ -34,7 +34,7 @@ from atlasbridge.core.policy.escalation import (
 )
 
 NAMES = ("Ana", "Bo", "Cy")
-LANES = (
+ROUTES = (
     Route("web", False),
     Route("local", False),
     Route("telegram", True, ("Ana", "Bo")),
@@ -92,7 +92,7 @@ class Simulation:
         self.wrong: list[str] = []
         self.heard: dict[str, list[float]] = defaultdict(list)
         self.sent: list[tuple[int, tuple[int, ...], str]] = []
-        self.chat_routes = tuple(self.random.sample(LANES, self.random.randint(1, len(LANES))))
+        self.routes = tuple(self.random.sample(ROUTES, self.random.randint(1, len(ROUTES))))
         self.people = PeopleBook.of(*(Person(name, (), self._quiet()) for name in NAMES))
         self.settings = AttentionSettings(
             self.people, (), PresenceSettings(), self.random.choice([0.0, 30.0]), world.limit
@@ -103,7 +103,7 @@ class Simulation:
         if self.random.random() < 0.2:  # somebody who never stops
             self.keys = [float(at) for at in range(0, int(self.span_s) + 5000, 10)]
         self.restarts = sorted(self.random.uniform(0, self.span_s) for _ in range(self.random.randint(0, 3)))
-        self.outages = {chat_route.name: self._outages() for chat_route in self.chat_routes}
+        self.outages = {route.name: self._outages() for route in self.routes}
         self.asked = [self._ask(number) for number in range(world.prompts)]
         self.queue: list[tuple[float, int, Asked, Notification | None]] = []
         self.order = 0
@@ -207,13 +207,13 @@ class Simulation:
             asked.at, asked.deadline, frozenset(asked.done), wakes=tuple(asked.wakes), held_until=asked.held_until
         )
         plan = self.attendance.decide(
-            asked.escalation_policy, life, self.chat_routes, outlook, inhibited=asked.idle and self._waits(asked)
+            asked.escalation_policy, life, self.routes, outlook, inhibited=asked.idle and self._waits(asked)
         )
         for notice in plan.notices:
             self._check(asked, notice, outlook)
             asked.done |= {(step, notice.channel) for step in notice.steps}
-            chat_route = next(chat_route for chat_route in self.chat_routes if chat_route.name == notice.channel)
-            for name in listeners(notice, chat_route):
+            route = next(route for route in self.routes if route.name == notice.channel)
+            for name in listeners(notice, route):
                 if now not in self.heard[name]:
                     self.heard[name].append(now)
             self._put(now, asked, notice)
@@ -245,8 +245,8 @@ class Simulation:
         repeated = {(step, notice.channel) for step in notice.steps} & asked.done
         if repeated:
             self.wrong.append(f"step {repeated} of prompt {asked.number} twice")
-        chat_route = next(chat_route for chat_route in self.chat_routes if chat_route.name == notice.channel)
-        sleeping = set(listeners(notice, chat_route)) & outlook.quiet
+        route = next(route for route in self.routes if route.name == notice.channel)
+        sleeping = set(listeners(notice, route)) & outlook.quiet
         if sleeping and not asked.escalation_policy.urgent:
             self.wrong.append(f"{sleeping} were woken by prompt {asked.number}")
         if notice.reminder and notice.channel not in {channel for _, channel in asked.done}:
@@ -292,30 +292,28 @@ class Simulation:
         if asked.wakes:
             until = min(until, asked.put_off_at)
             self._judge_wakes(asked)
-        for chat_route in self.chat_routes:
-            late_s = 61.0 if chat_route.remote else 0.1
-            works = not any(start <= until for start, _ in self.outages[chat_route.name])
-            if works and until - asked.at > late_s and chat_route.name not in asked.shown:
-                self.wrong.append(f"prompt {asked.number} was never shown in {chat_route.name}")
+        for route in self.routes:
+            late_s = 61.0 if route.remote else 0.1
+            works = not any(start <= until for start, _ in self.outages[route.name])
+            if works and until - asked.at > late_s and route.name not in asked.shown:
+                self.wrong.append(f"prompt {asked.number} was never shown in {route.name}")
 
     def _judge_unseen(self, asked: Asked) -> None:
         """What expired and nobody was ever shown: then no channel worked from its beginning to its end."""
         lasted = asked.end in ("default", "nobody") and asked.deadline - asked.at > 61.0
         if asked.shown or not lasted:
             return
-        for chat_route in self.chat_routes:
+        for route in self.routes:
             down = [
-                (start, end)
-                for start, end in self.outages[chat_route.name]
-                if end > asked.at and start < asked.deadline
+                (start, end) for start, end in self.outages[route.name] if end > asked.at and start < asked.deadline
             ]
             in_time = [
                 step
                 for step in asked.escalation_policy.steps or (EscalationStep(),)
                 if step.after_s + 61.0 < asked.life_s
             ]
-            if not down and any(covers(step, chat_route) for step in in_time):
-                self.wrong.append(f"prompt {asked.number} expired unseen, though {chat_route.name} worked")
+            if not down and any(covers(step, route) for step in in_time):
+                self.wrong.append(f"prompt {asked.number} expired unseen, though {route.name} worked")
 
     def _judge_wakes(self, asked: Asked) -> None:
         """Anyone who wanted to be asked again was, wherever it had been shown, if it still waited then."""
@@ -323,9 +321,9 @@ class Simulation:
         if min(asked.ends_at, asked.deadline) <= last + 61.0 or asked.end == "":
             return
         told = {channel for step, channel in asked.done if step >= WAKE}
-        for chat_route in self.chat_routes:
-            if chat_route.name in asked.shown and chat_route.name not in told:
-                self.wrong.append(f"prompt {asked.number} was put off and never told of again in {chat_route.name}")
+        for route in self.routes:
+            if route.name in asked.shown and route.name not in told:
+                self.wrong.append(f"prompt {asked.number} was put off and never told of again in {route.name}")
 
 
 def count_lives(seed: int, lives: int) -> tuple[int, list[str]]:

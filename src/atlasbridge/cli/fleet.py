@@ -421,11 +421,11 @@ def chats(database_url: str, config_path: Path | None, as_json: bool) -> None:
     plan = plan_server_chats(config_path, os.environ, directory.by_channel())
     found: list[dict[str, Any]] = [
         {
-            "channel": chat_route.name,
-            "people": sorted(directory.in_channel(chat_route.name)),
-            "shared": not chat_route.personal,
+            "channel": channel.name,
+            "people": sorted(directory.in_channel(channel.name)),
+            "shared": not channel.personal,
         }
-        for chat_route in plan.chat_routes
+        for channel in plan.channels
     ] + [{"channel": name, "people": [], "shared": False} for name in plan.idle]
     if as_json:
         carries = work(database_url, server.database.carried)

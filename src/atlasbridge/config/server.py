@@ -24,7 +24,7 @@ from atlasbridge.core.policy.escalation import (
     PresenceSettings,
 )
 from atlasbridge.core.routing.policy import PolicySettings
-from atlasbridge.core.routing.router import ChatPlan, ChatRoute
+from atlasbridge.core.routing.router import ChatPlan, ServerChannel
 
 TABLES = ("prompts", "attention", "escalation", "channels", "oidc")
 PROMPTS = ("reminder_seconds", "max_reminders", "notify_idle", "muted_tools")
@@ -99,10 +99,10 @@ def read_oidc(path: Path, environ: Mapping[str, str]) -> dict[str, Any] | None:
 
 
 def plan_chats(
-    config: Configuration, chat_routes: tuple[ChatRoute, ...], idle: tuple[str, ...], path: Path
+    config: Configuration, channels: tuple[ServerChannel, ...], idle: tuple[str, ...], path: Path
 ) -> ChatPlan:
     prompts, attention = config.general.prompts, config.general.attention
-    names = (*(chat_route.name for chat_route in chat_routes), *idle)
+    names = (*(channel.name for channel in channels), *idle)
     policy = PolicySettings(
         notify_idle=prompts.notify_idle,
         reminder_s=prompts.reminder_seconds,
@@ -115,7 +115,7 @@ def plan_chats(
             notices_per_hour=attention.notices_per_hour,
         ),
     )
-    return ChatPlan(chat_routes, policy, idle=idle)
+    return ChatPlan(channels, policy, idle=idle)
 
 
 def _refuse_strange(data: Mapping[str, Any], path: Path) -> None:

@@ -39,9 +39,9 @@ def plan(
     outlook: Outlook,
     life: Life = LIFE,
     escalation_policy: EscalationPolicy = DEFAULT,
-    chat_routes: tuple[Route, ...] = (HERE, CHAT),
+    routes: tuple[Route, ...] = (HERE, CHAT),
 ) -> EscalationPlan:
-    return decide_notifications(escalation_policy, life, chat_routes, outlook, PRESENCE)
+    return decide_notifications(escalation_policy, life, routes, outlook, PRESENCE)
 
 
 def told(found: EscalationPlan) -> list[str]:
@@ -94,14 +94,14 @@ def test_nothing_is_told_after_the_end_or_when_time_is_over() -> None:
 
 def test_quiet_hours_take_the_sound_but_not_the_message_and_urgent_keeps_both() -> None:
     asleep = Outlook(1000.0, quiet=frozenset({"Ana", "Bo"}))
-    (notice,) = plan(asleep, chat_routes=(CHAT,)).notices
+    (notice,) = plan(asleep, routes=(CHAT,)).notices
     assert not notice.loud and notice.silent == {"Ana", "Bo"}
-    (urgent,) = plan(asleep, escalation_policy=replace(DEFAULT, urgent=True), chat_routes=(CHAT,)).notices
+    (urgent,) = plan(asleep, escalation_policy=replace(DEFAULT, urgent=True), routes=(CHAT,)).notices
     assert urgent.loud and urgent.silent == frozenset()
 
 
 def test_one_who_is_awake_hears_it_while_the_other_sleeps() -> None:
-    (notice,) = plan(Outlook(1000.0, quiet=frozenset({"Ana"})), chat_routes=(CHAT,)).notices
+    (notice,) = plan(Outlook(1000.0, quiet=frozenset({"Ana"})), routes=(CHAT,)).notices
     assert notice.loud and notice.silent == {"Ana"}
 
 
@@ -167,21 +167,21 @@ def test_nobody_gets_more_than_so_many_in_an_hour(moments: list[int], limit: int
 
 
 def test_a_escalation_whose_steps_all_come_too_late_asks_everybody_at_once() -> None:
-    chat_routes = (Route("web", False), Route("telegram", True))
+    routes = (Route("web", False), Route("telegram", True))
     late = EscalationPolicy((EscalationStep(600, channels=("telegram",)),))
-    plan = decide_notifications(late, Life(0, 600), chat_routes, Outlook(0), PresenceSettings())
+    plan = decide_notifications(late, Life(0, 600), routes, Outlook(0), PresenceSettings())
     assert {one.channel for one in plan.notices} == {"web", "telegram"}
 
 
 def test_who_wants_to_be_asked_again_is_left_alone_until_then_and_told_once_more() -> None:
-    chat_routes = (Route("web", False), Route("telegram", True))
+    routes = (Route("web", False), Route("telegram", True))
     escalation_policy = EscalationPolicy((EscalationStep(), EscalationStep(300)))
-    done = frozenset((0, chat_route.name) for chat_route in chat_routes)
+    done = frozenset((0, route.name) for route in routes)
     put_off = Life(0, 2000, done, wakes=(900,), held_until=900)
-    assert decide_notifications(
-        escalation_policy, put_off, chat_routes, Outlook(899), PresenceSettings()
-    ) == EscalationPlan(look_at=900)
-    woken = decide_notifications(escalation_policy, put_off, chat_routes, Outlook(900), PresenceSettings())
+    assert decide_notifications(escalation_policy, put_off, routes, Outlook(899), PresenceSettings()) == EscalationPlan(
+        look_at=900
+    )
+    woken = decide_notifications(escalation_policy, put_off, routes, Outlook(900), PresenceSettings())
     assert [(one.channel, one.steps, one.reminder) for one in woken.notices] == [
         ("web", (1, 1000), True),
         ("telegram", (1, 1000), True),

@@ -131,8 +131,8 @@ class Delegation:
         return prompt_id in self._asked or self._clock.now() - asked_at < WORD_S
 
 
-def without_chats(chat_routes: tuple[Route, ...]) -> tuple[Route, ...]:
-    return tuple(chat_route for chat_route in chat_routes if not chat_route.remote or chat_route.name == CHANNEL)
+def without_chats(routes: tuple[Route, ...]) -> tuple[Route, ...]:
+    return tuple(route for route in routes if not route.remote or route.name == CHANNEL)
 
 
 class EscalationStore(Protocol):
@@ -324,31 +324,29 @@ class Escalation:
             self.look(record.prompt_id)
 
     def _escalate(self, record: PromptRecord, session: SessionRecord) -> None:
-        every, now = self._hub.router.chat_routes(record, session), self._hub.clock.now()
-        chat_routes = (
-            without_chats(every) if self.delegation.holds(record.prompt_id, asked_at(record), session) else every
-        )
+        every, now = self._hub.router.routes(record, session), self._hub.clock.now()
+        routes = without_chats(every) if self.delegation.holds(record.prompt_id, asked_at(record), session) else every
         # a notification that was held back because somebody typed: before it is sent, the host is asked once more
         known = session.session_id in self._presence
         if record.prompt_id in self._held and known and self._ask_host(session.session_id):
             self._look_at(record.prompt_id, now + ANSWER_S)
             return
-        plan = self._decide(record, session, chat_routes)
+        plan = self._decide(record, session, routes)
         if plan.notices:
-            self._send(plan, record, session, chat_routes)
-        look_at = plan.look_at if chat_routes == every else min(now + LOOK_S, plan.look_at or record.deadline)
+            self._send(plan, record, session, routes)
+        look_at = plan.look_at if routes == every else min(now + LOOK_S, plan.look_at or record.deadline)
         if look_at is not None and look_at < record.deadline:
             self._look_at(record.prompt_id, look_at)
 
-    def _decide(self, record: PromptRecord, session: SessionRecord, chat_routes: tuple[Route, ...]) -> EscalationPlan:
+    def _decide(self, record: PromptRecord, session: SessionRecord, routes: tuple[Route, ...]) -> EscalationPlan:
         life = self._planner.life(record)
         last_key_at = self.last_key_at(session.session_id) if session.attached else None
         away, inhibited = self.away_until is not None, self._inhibited(record)
         plan = self._planner.decide(
-            record, session, life, chat_routes, last_key_at=last_key_at, away=away, inhibited=inhibited
+            record, session, life, routes, last_key_at=last_key_at, away=away, inhibited=inhibited
         )
         held = plan.look_at is not None and last_key_at is not None and plan.look_at < record.deadline
-        if held and any(chat_route.remote and not told_in(chat_route, life, plan) for chat_route in chat_routes):
+        if held and any(route.remote and not told_in(route, life, plan) for route in routes):
             self._held.add(record.prompt_id)
         else:
             self._held.discard(record.prompt_id)
@@ -359,9 +357,9 @@ class Escalation:
         return record.prompt.idle and any(not other.prompt.idle for other in self._hub.ledger.open_prompts())
 
     def _send(
-        self, plan: EscalationPlan, record: PromptRecord, session: SessionRecord, chat_routes: tuple[Route, ...]
+        self, plan: EscalationPlan, record: PromptRecord, session: SessionRecord, routes: tuple[Route, ...]
     ) -> None:
-        by_name = {chat_route.name: chat_route for chat_route in chat_routes}
+        by_name = {route.name: route for route in routes}
         written = [(one.channel, one.steps, listeners(one, by_name[one.channel])) for one in plan.notices]
         routed = self._hub.ledger.tell(record.prompt_id, written) or record
         for notification in plan.notices:
@@ -378,6 +376,6 @@ def asked_at(record: PromptRecord) -> float:
     return record.deadline - (parse_iso(record.expires_at) - parse_iso(record.created_at))
 
 
-def told_in(chat_route: Route, life: Life, plan: EscalationPlan) -> bool:
-    before = any(channel == chat_route.name for _, channel in life.done)
-    return before or any(notification.channel == chat_route.name for notification in plan.notices)
+def told_in(route: Route, life: Life, plan: EscalationPlan) -> bool:
+    before = any(channel == route.name for _, channel in life.done)
+    return before or any(notification.channel == route.name for notification in plan.notices)

@@ -114,7 +114,7 @@ def decide_escalation(prompt: Prompt, session: SessionRecord, settings: PolicySe
     return choose_escalation(settings.attention.escalation, prompt, session, default)
 
 
-def decide_chat_route(channel: str, remote: bool, settings: PolicySettings) -> Route:
+def decide_route(channel: str, remote: bool, settings: PolicySettings) -> Route:
     """A channel and the people it reaches, by name; people without a name are listed by identity."""
     identities = settings.allowed.get(channel) or ()
     names = sorted({settings.attention.people.person_of(identity) for identity in identities})

@@ -15,7 +15,7 @@ from atlasbridge.core.escape import escape_controls
 from atlasbridge.core.policy.escalation import Notification, Route, Tone, decide_tone
 from atlasbridge.core.ports import Channel, HubApi
 from atlasbridge.core.prompt.model import OPEN, InboundReply, PromptRecord, Receipt, Refusal, Reject
-from atlasbridge.core.routing.policy import Audience, PolicySettings, decide_audience, decide_chat_route
+from atlasbridge.core.routing.policy import Audience, PolicySettings, decide_audience, decide_route
 from atlasbridge.core.session.model import SessionRecord
 from atlasbridge.core.values import field, frozen, mutable, replace
 
@@ -204,7 +204,7 @@ class ChannelWorker:
 
 
 @frozen
-class ChatRoute:
+class ServerChannel:
     """A channel that the server runs. `personal`: each person has a separate chat there."""
 
     name: str
@@ -215,7 +215,7 @@ class ChatRoute:
 
 @frozen
 class ChatPlan:
-    chat_routes: tuple[ChatRoute, ...] = ()
+    channels: tuple[ServerChannel, ...] = ()
     policy: PolicySettings = field(default_factory=PolicySettings)  # without the people, who are in the database
     worker: WorkerSettings = field(default_factory=WorkerSettings)
     idle: tuple[str, ...] = ()  # channels without participants
@@ -304,11 +304,10 @@ class PromptRouter:
         known = [(worker.name, worker.remote) for worker in self._workers.values()]
         return decide_audience(record.prompt, session, known, self.policy)
 
-    def chat_routes(self, record: PromptRecord, session: SessionRecord) -> tuple[Route, ...]:
+    def routes(self, record: PromptRecord, session: SessionRecord) -> tuple[Route, ...]:
         """The channels that are allowed to carry this prompt."""
         return tuple(
-            decide_chat_route(name, self._workers[name].remote, self.policy)
-            for name in self._audience(record, session).ask
+            decide_route(name, self._workers[name].remote, self.policy) for name in self._audience(record, session).ask
         )
 
     def mention(self, record: PromptRecord, session: SessionRecord) -> None:

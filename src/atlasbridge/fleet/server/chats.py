@@ -17,7 +17,7 @@ from atlasbridge.core.errors import AtlasBridgeError, StoreError, first_of
 from atlasbridge.core.policy.escalation import EscalationPlan, Route, listeners
 from atlasbridge.core.ports import Channel
 from atlasbridge.core.prompt.model import OPEN, Receipt
-from atlasbridge.core.routing.policy import PolicySettings, decide_audience, decide_chat_route
+from atlasbridge.core.routing.policy import PolicySettings, decide_audience, decide_route
 from atlasbridge.core.routing.router import ChannelWorker, ChatPlan, Job, PromptRouter, ReadPlan
 from atlasbridge.core.session.model import SessionRecord
 from atlasbridge.core.values import replace
@@ -147,13 +147,13 @@ class Chats:
             log.warning("nobody takes part in %s: atlasbridge fleet people identity NAME %s:…", name, name)
         router = server.router
         router.policy = chat_policy(plan, directory)
-        if (keys := [chat_route.key for chat_route in plan.chat_routes]) != self._keys:
+        if (keys := [one.key for one in plan.channels]) != self._keys:
             self._keys = keys
             await router.stop(STOP_S)
-            for one in plan.chat_routes:
+            for one in plan.channels:
                 router.add(ChannelWorker(one.name, True, partial(one.build, server), replies.answer, plan.worker))
             router.start()
-        escalation.channels = {one.name: one.personal for one in plan.chat_routes}
+        escalation.channels = {one.name: one.personal for one in plan.channels}
         escalation.start_over()
 
 
@@ -226,7 +226,7 @@ def routes_for(
     audience = decide_audience(asked.record.prompt, session, ((name, True) for name in channels), policy)
     found = []
     for name in (*audience.ask, *audience.tell):
-        route = decide_chat_route(name, True, policy)
+        route = decide_route(name, True, policy)
         people = tuple(person for person in route.people if person in asked.readers)
         if people and (channels[name] or people == route.people):
             found.append(replace(route, people=people))
