@@ -298,14 +298,14 @@ class Stage:
         shutil.rmtree(self.root, ignore_errors=True)
 
     def _end_session(self) -> None:
-        """A session outlives its terminal and its hub: it is ended through its own door."""
-        integrations = list((self.bridge / "sessions").glob("*.sock"))
-        for open_question in integrations:
+        """A session outlives its terminal and its hub: it is ended through its attach socket."""
+        attach_sockets = list((self.bridge / "sessions").glob("*.sock"))
+        for path in attach_sockets:
             with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
-                connection.connect(str(open_question))
+                connection.connect(str(path))
                 connection.sendall(wire.encode({"m": "signal", "number": signal.SIGKILL}))
                 self.wait(
-                    lambda: not any(open_question.exists() for open_question in integrations),
+                    lambda: not any(path.exists() for path in attach_sockets),
                     "the end of the session",
                     10.0,
                 )

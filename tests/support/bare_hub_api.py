@@ -93,7 +93,7 @@ class BareHubApi:
         return NoPasskeys()
 
     @property
-    def integrations(self) -> BareQuestions:
+    def questions(self) -> BareQuestions:
         return BareQuestions()
 
     async def session_of_peer(

@@ -183,13 +183,13 @@ class FakeServer:
         app.add_routes(self.routes())
         runner = web.AppRunner(app, handler_cancellation=True, access_log=None, shutdown_timeout=0.1)
         await runner.setup()
-        open_question = socket.create_server(("127.0.0.1", self.port))
-        await web.SockSite(runner, open_question).start()
-        self.port = open_question.getsockname()[1]
+        listener = socket.create_server(("127.0.0.1", self.port))
+        await web.SockSite(runner, listener).start()
+        self.port = listener.getsockname()[1]
         ready.set()
         await self._stopping.wait()
         self._loop.remove_reader(
-            open_question
+            listener
         )  # asyncio loses a socket that it accepted when the server closes at that moment
         await asyncio.sleep(0.02)
         await self.on_stop()

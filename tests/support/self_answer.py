@@ -78,14 +78,14 @@ def attach(home: Home, session_id: str) -> dict[str, Any]:
     """Sit down at the session's terminal as a person would, with "y" already typed."""
     keys, typed = os.pipe()
     os.write(typed, b"y\n")
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as open_question:
-        open_question.settimeout(10)
-        open_question.connect(str(home.sessions / f"{session_id[:8]}.sock"))
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+        connection.settimeout(10)
+        connection.connect(str(home.sessions / f"{session_id[:8]}.sock"))
         attach = wire.encode({"m": "attach", "rows": 24, "cols": 80})
-        send_with_fds(open_question, attach, (keys, os.open(os.devnull, os.O_WRONLY)))
+        send_with_fds(connection, attach, (keys, os.open(os.devnull, os.O_WRONLY)))
         buffer = wire.LineBuffer()
         for _ in range(2):
-            for message in buffer.feed(open_question.recv(65536)):
+            for message in buffer.feed(connection.recv(65536)):
                 if message["m"] == "failed":
                     return {"ok": False, "reason": "self", "message": message["text"]}
     return {"ok": True}

@@ -190,10 +190,10 @@ def test_a_stranger_s_word_at_a_open_question_is_not_heard_and_the_hook_waits_un
         started = hub.cli("run", "--detach", "--name", "asked", "--", "sh", "-c", "printf 'Go on? [y/N] '; read a")
         assert started.returncode == 0, started.stderr
         wait_for(hub.is_asked)
-        (open_question,) = (hub.home.root / "sessions").glob("*.sock")
+        (attach_socket,) = (hub.home.root / "sessions").glob("*.sock")
         told = {"tool_name": "Bash", "tool_input": {"command": "ls"}, "cwd": "/"}
         with socket.socket(socket.AF_UNIX) as link:  # a hook of ours would not speak there: no host of its own listens
-            link.connect(str(open_question))
+            link.connect(str(attach_socket))
             link.sendall(json.dumps({"m": "structured", **permission_hook.tell(told)}).encode() + b"\n")
             permission_hook.wait_until_heard(link)
         (log,) = (hub.home.root / "sessions").glob("*.log")

@@ -102,12 +102,12 @@ def test_nonsense_at_a_sessions_open_question_ends_the_caller_and_not_the_sessio
     assert done.returncode == 0, done.stderr
     wait_for(lambda: len(hub.ask("prompts")["prompts"]) == 1)
     (session,) = hub.ask("sessions")["sessions"]
-    integrations = [path for path in hub.home.root.rglob("*") if path.is_socket() and path != hub.home.socket]
-    assert len(integrations) == 1, integrations
+    sockets = [path for path in hub.home.root.rglob("*") if path.is_socket() and path != hub.home.socket]
+    assert len(sockets) == 1, sockets
     for words in (b"[" * 100_000, b'{"m":"\\ud800"}', b'{"m":' + b"[" * 50_000, b"\x00\xff"):
         with socket.socket(socket.AF_UNIX) as caller:
             caller.settimeout(2)
-            caller.connect(str(integrations[0]))
+            caller.connect(str(sockets[0]))
             try:
                 caller.sendall(words + b"\n")
                 while caller.recv(65536):

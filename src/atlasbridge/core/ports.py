@@ -34,7 +34,7 @@ class Channel(Protocol):
     def health(self) -> dict[str, Any]: ...
 
 
-class Integrations(Protocol):
+class QuestionService(Protocol):
     """Questions that arrive through a channel. The asker chooses a question's id; the channel has verified the asker's
     identity."""
 
@@ -194,7 +194,7 @@ class MachineApi(HubApi, Protocol):
         """Returns prompts that have expired but are still on the screen of a running session."""
 
     @property
-    def integrations(self) -> Integrations: ...
+    def questions(self) -> QuestionService: ...
     @property
     def passkeys(self) -> PasskeyService: ...
     async def session_of_peer(

@@ -17,7 +17,7 @@ from starlette.responses import JSONResponse, Response
 from atlasbridge.core.errors import AtlasBridgeError
 from atlasbridge.core.escape import escape_controls
 from atlasbridge.core.ids import new_id
-from atlasbridge.core.ports import Integrations
+from atlasbridge.core.ports import QuestionService
 from atlasbridge.core.prompt import mcp_messages as mcp
 from atlasbridge.core.prompt.mcp_messages import Json
 from atlasbridge.core.prompt.model import Answer
@@ -46,7 +46,7 @@ class McpHost(Protocol):
     cut: asyncio.Event
 
     @property
-    def integrations(self) -> Integrations: ...
+    def questions(self) -> QuestionService: ...
     async def caller_of(self, request: Request, /) -> Caller | Response: ...
     async def label(self, request: Request, label: str, /) -> str: ...
     async def tell(self, message: str, /) -> None: ...
@@ -57,8 +57,8 @@ class PageHost:
         self._site, self.readers, self.cut = site, site.readers, site.broadcast.cut
 
     @property
-    def integrations(self) -> Integrations:
-        return self._site.hub_api.integrations
+    def questions(self) -> QuestionService:
+        return self._site.hub_api.questions
 
     async def caller_of(self, request: Request) -> Caller | Response:
         return caller_of(self._site, request)
@@ -223,10 +223,10 @@ class _Call:
             if form is not None:
                 form.cancel()
             await asyncio.gather(waiting, return_exceptions=True)
-            self._host.integrations.withdraw(question.session_id)
+            self._host.questions.withdraw(question.session_id)
 
     async def _wait(self, question: RemoteQuestion) -> tuple[Handed, str]:
-        stream = until_cut(self._host.integrations.ask(question), self._host.cut)
+        stream = until_cut(self._host.questions.ask(question), self._host.cut)
         try:
             every = [told async for told in stream]
         finally:

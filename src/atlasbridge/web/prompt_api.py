@@ -75,7 +75,7 @@ async def reply(site: Site, call: Call) -> Response:
 
 def refuse_asker(site: Site, record: PromptRecord, call: Call, op: str) -> Response | None:
     """A token that asked a question cannot answer it."""
-    if site.hub_api.integrations.owner(record.session_id) != call.caller.identity:
+    if site.hub_api.questions.owner(record.session_id) != call.caller.identity:
         return None
     refusal = site.hub_api.refuse_inside_session(record.session_id, op, record.prompt_id)
     return problem(403, refusal.reason.value, "Who asked this cannot answer it: only a person decides.")
@@ -209,14 +209,14 @@ async def ask(site: Site, call: Call) -> Response:
         return problem(422, "bad_value", f"{error}{': ' + error.hint if error.hint else ''}")
     if body.secret and not is_private(call):
         return problem(403, "not_private", "a secret is handed over only over loopback or TLS")
-    if site.hub_api.integrations.is_foreign(body.question_id, call.caller.identity):
+    if site.hub_api.questions.is_foreign(body.question_id, call.caller.identity):
         return problem(409, "not_yours", "this id belongs to another question")
     if site.questions >= MAX_QUESTIONS:
         return problem(503, "unavailable", "too many questions are waiting")
     inside_session = await session_of_peer(site, call.request)
     label = site.hub_api.mark_asker(body.label or call.caller.identity.partition(":")[2], inside_session)
     asked = RemoteQuestion(body.question_id, call.caller.identity, question, label, body.ttl_s)
-    return event_stream(_pour(site, until_cut(site.hub_api.integrations.ask(asked), site.broadcast.cut)))
+    return event_stream(_pour(site, until_cut(site.hub_api.questions.ask(asked), site.broadcast.cut)))
 
 
 async def _pour(site: Site, told: AsyncGenerator[dict[str, Any], None]) -> AsyncIterator[bytes]:
@@ -243,9 +243,9 @@ async def _pour(site: Site, told: AsyncGenerator[dict[str, Any], None]) -> Async
 @handles(HubOperations.withdraw)
 async def withdraw(site: Site, call: Call) -> Response:
     question_id = call.given.question_id
-    if site.hub_api.integrations.owner(question_id) != call.caller.identity:
+    if site.hub_api.questions.owner(question_id) != call.caller.identity:
         return problem(404, "unknown_question", "there is no such question of yours")
-    return JSONResponse({"withdrawn": site.hub_api.integrations.withdraw(question_id)})
+    return JSONResponse({"withdrawn": site.hub_api.questions.withdraw(question_id)})
 
 
 @handles(HubOperations.notify)

@@ -47,7 +47,7 @@ class LocalHubApi:
         scheduled: ScheduledAnswers,
         queue: InstructionQueue,
         caller_check: CallerCheck,
-        integrations: RemoteQuestions,
+        questions: RemoteQuestions,
         passkeys: Passkeys,
         read_rules: Callable[[], None],
     ) -> None:
@@ -58,7 +58,7 @@ class LocalHubApi:
         self.life = life
         self._scheduled = scheduled
         self._queue = queue
-        self.integrations = integrations
+        self.questions = questions
         self.passkeys = passkeys
         self._read_rules = read_rules
         self.offers: dict[str, Offer] = {}

@@ -138,7 +138,7 @@ class Operations:
             record = self._hub_api.prompt(given["prompt_id"])
             if record is None:
                 return table.NO_PROMPT
-            if self._hub_api.integrations.owner(record.session_id) == caller.identity:
+            if self._hub_api.questions.owner(record.session_id) == caller.identity:
                 refusal = self._hub_api.refuse_inside_session(record.session_id, operation.name, record.prompt_id)
                 return Refused(refusal.reason.value, "Who asked this cannot answer it: only a person decides.")
             checked["prompt_id"] = record.prompt_id

@@ -51,7 +51,7 @@ class _Asked:
 
 
 class FleetQuestions:
-    """Implements `core.ports.Integrations` for a fleet server, and the host that MCP over HTTP needs
+    """Implements `core.ports.QuestionService` for a fleet server, and the host that MCP over HTTP needs
     (`web.mcp_api.McpHost`).
     """
 
@@ -69,7 +69,7 @@ class FleetQuestions:
         return [Route(mcp_api.PATH, mcp_api.McpEndpoint(self).serve, methods=mcp_api.METHODS)]
 
     @property
-    def integrations(self) -> FleetQuestions:
+    def questions(self) -> FleetQuestions:
         return self
 
     async def caller_of(self, request: Request) -> Caller | Response:
@@ -204,7 +204,7 @@ class FleetQuestions:
             return _OWN
         return decide_answer(asked.record.prompt, made["value"], as_text=made["as_text"])
 
-    # the rest of core.ports.Integrations
+    # the rest of core.ports.QuestionService
 
     def withdraw(self, session_id: str) -> bool:
         """Nothing to do: a question ends with the stream that asked it."""

@@ -19,7 +19,7 @@ WHO = "web:token/robot"
 async def asked(live: LiveHub, secret: bool) -> tuple[RemoteQuestion, str]:
     """It was asked, and the connection is gone with its hub."""
     question = RemoteQuestion(new_id(), WHO, Question("Which?", takes_text=True, secret=secret), "robot", 600.0)
-    told = live.hub.hub_api.integrations.ask(question)
+    told = live.hub.hub_api.questions.ask(question)
     raised = await anext(told)
     await told.aclose()
     return question, raised["prompt_id"]
