@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from typing import Any
 
@@ -94,6 +95,22 @@ async def test_a_reply_answers_in_words_and_a_loose_text_is_not_guessed(home: Fa
         home.reply(ADA, message_id, "> <@atlas:fake> quoted\n> more\n\nmain")
         await home.until(lambda: hub_api.replies, "the words")
         assert hub_api.replies[0].value == "main"
+
+
+async def test_a_reaction_to_a_question_whose_sending_is_not_confirmed_yet_is_heard(
+    home: FakeMatrix, hub_api: MiniHub
+) -> None:
+    record = hub_api.add_prompt(hub_api.add_session(), prompts.YES_NO)
+    channel = opened(home, hub_api)
+    async with serving(hub_api, channel):
+        await listening(home)
+        home.fail("answer to m.room.message", "slow", seconds=0.5)
+        asking = asyncio.ensure_future(hub_api.ask(channel, record))
+        await home.until(lambda: home.asked(), "the question in the room")
+        home.react(ADA, home.asked()[0]["event_id"], "❌")
+        await home.until(lambda: record.prompt_id in hub_api.answers, "the answer")
+        assert [reply.value for reply in hub_api.replies] == ["n"]
+        await asking
 
 
 async def test_strangers_and_our_own_reactions_answer_nothing(home: FakeMatrix, hub_api: MiniHub) -> None:

@@ -48,6 +48,23 @@ async def test_an_edit_asked_for_during_an_outage_is_made_after_it(
     await server.until(lambda: ada.last()["text"].startswith("✅ answered ·"), "the newest edit")
 
 
+async def test_words_written_to_a_question_whose_sending_was_not_confirmed_go_to_no_other(
+    server: FakeTelegram, hub_api: MiniHub, channel: TelegramChannel
+) -> None:
+    """She reads the second question; only the confirmation that it was shown is lost on its way back."""
+    ada = server.person(ADA)
+    await hub_api.ask(channel, hub_api.add_prompt(hub_api.add_session(), prompts.TEXT))
+    server.fail("sendMessage", "cut_after", times=1)
+    asking = asyncio.ensure_future(hub_api.ask(channel, hub_api.add_prompt(hub_api.add_session(), prompts.TEXT)))
+    await server.until(lambda: len(ada.sees()) == 2, "the second question on her phone")
+    server.pass_time(5)
+    ada.write("blue")
+    await server.until(lambda: "Which one do you mean?" in ada.last()["text"], "the question back")
+    assert hub_api.answers == {}
+    with pytest.raises(ChannelError, match="cannot be reached"):
+        await asking
+
+
 @pytest.mark.parametrize("kind", ["status", "garbage", "cut_before"])
 async def test_faults_of_the_server_while_polling_lose_nothing(
     server: FakeTelegram, hub_api: MiniHub, channel: TelegramChannel, kind: str

@@ -96,6 +96,8 @@ class FakeMatrix(FakeServer):
         self.note("send", {"kind": info["kind"], "txn": info["txn"]})
         if info["txn"] not in self._transactions:
             self._transactions[info["txn"]] = self.say(BOT, info["kind"], content)
+            if late := self.take_fault(f"answer to {info['kind']}"):
+                await asyncio.sleep(late.seconds)
         return web.json_response({"event_id": self._transactions[info["txn"]]})
 
     async def _upload(self, request: web.Request) -> web.Response:

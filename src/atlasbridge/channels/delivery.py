@@ -43,6 +43,7 @@ class Standing:
 @dataclass(slots=True)
 class _Life:
     spots: list[Spot] = field(default_factory=list)
+    sent_at: dict[str, float] = field(default_factory=dict)  # chats that may show it: no answer says so yet
     ended_at: float | None = None
 
 
@@ -69,6 +70,14 @@ class Shown:
         while len(self._lives) > KEPT:
             for chat, message, _ in self._lives.popitem(last=False)[1].spots:
                 self._prompts.pop((chat, message), None)
+
+    def sending(self, prompt_id: str, chat: str) -> None:
+        """From now on the chat may show the prompt; its answer can be late or lost."""
+        self._lives.setdefault(prompt_id, _Life()).sent_at.setdefault(chat, self.chat_time())
+
+    def refused(self, prompt_id: str, chat: str) -> None:
+        if life := self._lives.get(prompt_id):
+            life.sent_at.pop(chat, None)
 
     def posted(self, prompt_id: str, place: Place, at: float) -> None:
         """Record a new message, with its time by the chat's clock."""
@@ -117,12 +126,13 @@ class Shown:
         found, certain = [], moment > self._since + self._ahead_s
         for prompt_id, life in self._lives.items():
             shown_at = [at for where, _, at in life.spots if where == chat]
-            if not shown_at or min(shown_at) > moment + READING_S:
+            since = min(shown_at, default=life.sent_at.get(chat))
+            if since is None or since > moment + READING_S:
                 continue
             if life.ended_at is not None and life.ended_at < moment - READING_S:
                 continue
             found.append(prompt_id)
-            certain = certain and min(shown_at) > 0 and moment - min(shown_at) > READING_S
+            certain = certain and bool(shown_at) and since > 0 and moment - since > READING_S
         return Standing(tuple(found), certain)
 
 
@@ -163,13 +173,21 @@ class Delivery:
         if known := self._unshowable.get((chat, event.prompt_id)):
             raise known
         wanted = (lambda: self._is_open(event.prompt_id)) if patient else None
+        self._shown.sending(event.prompt_id, chat)
         try:
-            posted = await self._outbox.send(chat, render(chat, False), wanted)
+            posted = await self._send_whole_or_short(chat, event, render, wanted)
+        except Refused:
+            self._shown.refused(event.prompt_id, chat)
+            raise
+        self._shown.posted(event.prompt_id, (chat, posted.message), posted.at)
+
+    async def _send_whole_or_short(self, chat: str, event: PromptRecord, render: Render, wanted: Wanted) -> Posted:
+        try:
+            return await self._outbox.send(chat, render(chat, False), wanted)
         except Refused as fault:
             if fault.gone or fault.flood_s is not None:
                 raise
-            posted = await self._send_short(chat, event, render, wanted)
-        self._shown.posted(event.prompt_id, (chat, posted.message), posted.at)
+            return await self._send_short(chat, event, render, wanted)
 
     async def _send_short(self, chat: str, event: PromptRecord, render: Render, wanted: Wanted) -> Posted:
         try:

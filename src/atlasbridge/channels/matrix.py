@@ -130,6 +130,7 @@ class MatrixChannel(ChatChannel):
         origin = Asked(self._chat, str(update.get("sender")), message, update_id=update_id, seen_before=seen_before)
         with reading(self.reader_of(self._chat)):
             if is_reaction:
+                await self._api.confirmed()
                 data = self._find_key(origin.place, said)
                 return bool(data) and self._on_press(origin, data)
             if said:
@@ -186,6 +187,7 @@ class MatrixApi:
         self._server, self._base = homeserver.rstrip("/"), f"{homeserver.rstrip('/')}/_matrix/client/v3"
         self._room = room
         self._encrypted: bool | None = None  # None: not checked yet
+        self._unconfirmed: set[asyncio.Future[None]] = set()
         self._client = httpx.AsyncClient(headers={"Authorization": f"Bearer {access_token}"}, timeout=timeout_s)
         self._tasks = TaskSet("matrix")
 
@@ -209,6 +211,20 @@ class MatrixApi:
         return str((await self._call("PUT", self._path("send", kind, txn), content)).get("event_id", ""))
 
     async def post(self, chat: str, params: Params) -> Posted:
+        confirmed = asyncio.get_running_loop().create_future()
+        self._unconfirmed.add(confirmed)
+        try:
+            return await self._post(params)
+        finally:
+            self._unconfirmed.discard(confirmed)
+            confirmed.set_result(None)
+
+    async def confirmed(self) -> None:
+        """Wait for the server's word on what is being sent: a reaction to it can be faster."""
+        if self._unconfirmed:
+            await asyncio.wait(self._unconfirmed)
+
+    async def _post(self, params: Params) -> Posted:
         """`params["document"]` is a file: (name, content)."""
         txn = params.setdefault("txn", new_id())
         content: Params = {name: params[name] for name in ("msgtype", "body", "m.relates_to") if name in params}
