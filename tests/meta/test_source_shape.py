@@ -98,6 +98,10 @@ def test_no_name_in_src_uses_a_private_word() -> None:
     for path in MODULES:
         names = _names(ast.parse(path.read_text(encoding="utf-8"))) | set(path.relative_to(SRC).with_suffix("").parts)
         wrong += [f"{path.relative_to(SRC)}: {name}" for name in sorted(names) if _words(name) & PRIVATE_WORDS]
+    for path in SRC.rglob("*.js"):
+        code = re.sub(r"//.*|\"[^\"\n]*\"|'[^'\n]*'", "", path.read_text(encoding="utf-8"))
+        names = set(re.findall(r"[A-Za-z_]+", code))
+        wrong += [f"{path.relative_to(SRC)}: {name}" for name in sorted(names) if _words(name) & PRIVATE_WORDS]
     assert wrong == []
 
 

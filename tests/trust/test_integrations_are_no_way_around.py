@@ -71,7 +71,7 @@ def test_the_attempts_are_audited_and_a_person_answers_what_was_asked(asked: Any
 
 
 def test_what_calls_itself_another_session_says_where_it_comes_from_all_the_same() -> None:
-    """Anyone who leaves the word "door" out of its hello is not believed for that."""
+    """Anyone who leaves the word "integration" out of its hello is not believed for that."""
     with hub_process() as hub:
         hub.environ["PYTHONPATH"] = str(ROOT)
         program = (sys.executable, "-P", false_host.__file__, str(hub.home.root))

@@ -6,7 +6,7 @@ host -> hub
     hello     session, open: {prompt_id, prompt} or null, typed: [[prompt_id, outcome], ...]  also after every reconnect
               session is SessionRecord.to_wire(); prompt is prompt.codec.encode_prompt(); outcome is the last known of
               "typed", "stale", "failed", "taken" and "still_there"; ttl_s: the session's own, or null;
-              door: the name of the integration, if the caller has no terminal
+              integration: its name ("ask", "mcp", …), if the caller has no terminal
     raise     prompt_id, prompt: {...}                the detector found a prompt
     withdraw  prompt_id, reason                       the prompt is no longer on the screen
     typed     prompt_id, outcome, detail              outcome: "typed", "stale" or "failed"; answers `type` and `ask`

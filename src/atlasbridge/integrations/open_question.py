@@ -106,7 +106,7 @@ class OpenQuestion:
             "open": None if self._typed else shown,
             "typed": self._typed,
             "ttl_s": ttl_s,
-            "door": self._record.tool,
+            "integration": self._record.tool,
         }
 
     def _listen(self, link: socket.socket) -> Handed:

@@ -8,7 +8,7 @@ const LIMIT = 20000
 const MOST_CALLS = 200
 
 export const AtlasBridge = async ({ client, directory }) => {
-  const door = process.env.OPENCODE_ATLASBRIDGE_DOOR
+  const attachSocket = process.env.OPENCODE_ATLASBRIDGE_SOCKET
   const open = new Map() // the id of what is asked -> who waits for the answer
   const folders = new Map() // the id of a call -> where it would run: its question does not say it
   return {
@@ -20,7 +20,7 @@ export const AtlasBridge = async ({ client, directory }) => {
       try {
         if (event.type === "permission.replied") hangUp(open, event.properties.requestID ?? event.properties.permissionID)
         const said = describe(event, folders.get(event.properties?.tool?.callID) ?? directory)
-        if (door && said) open.set(said.id, tell(door, said, (decided) => answer(client, event.properties, decided)))
+        if (attachSocket && said) open.set(said.id, tell(attachSocket, said, (decided) => answer(client, event.properties, decided)))
       } catch {
         // an event of another version: the screen decides
       }
@@ -60,12 +60,12 @@ function question(asked) {
   return { kind: "question", name: "question", subject: { kind: "question", text: lines.join("\n"), target: "" } }
 }
 
-function tell(door, { kind, name, subject, answers = false }, decide) {
+function tell(attachSocket, { kind, name, subject, answers = false }, decide) {
   const whole = { ...subject, text: subject.text.slice(0, LIMIT), complete: isWhole(subject), source: "event" }
   const missing_lines = subject.text.length > LIMIT ? subject.text.slice(LIMIT).split("\n").length : 0
   const message = { m: "structured", answers, kind, text: name, source: "opencode (its events)", subject: whole, missing_lines }
   const line = JSON.stringify(message) + "\n"
-  const connection = connect(door, () => (answers ? connection.write(line) : connection.end(line)))
+  const connection = connect(attachSocket, () => (answers ? connection.write(line) : connection.end(line)))
   connection.on("error", () => {}) // no session any more
   connection.unref()
   if (answers) listen(connection, decide)

@@ -17,7 +17,7 @@ from atlasbridge.core.values import replace
 
 PLUGIN = Path(__file__).parent / "events.js"
 SETTINGS = "OPENCODE_CONFIG_CONTENT"
-ATTACH_SOCKET = "OPENCODE_ATLASBRIDGE_DOOR"
+ATTACH_SOCKET = "OPENCODE_ATLASBRIDGE_SOCKET"
 
 
 def with_events(environ: Mapping[str, str], attach_socket: str) -> dict[str, str]:

@@ -93,7 +93,7 @@ class RemoteQuestions:
             open_prompt=prompt_id,
         )
         shown = {"prompt_id": prompt_id, "prompt": encode_prompt(prompt)}
-        return {"m": "hello", "session": session.to_wire(), "open": shown, "ttl_s": asked.ttl_s, "door": "http"}
+        return {"m": "hello", "session": session.to_wire(), "open": shown, "ttl_s": asked.ttl_s, "integration": "http"}
 
     def _open_id(self, session_id: str) -> str:
         """The id of the prompt that is open, or whose answer is not delivered yet; otherwise a new id."""

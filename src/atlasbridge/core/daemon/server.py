@@ -348,7 +348,7 @@ class HubServer:
         session = hello["session"]
         session["host_pid"] = peer.pid or int(session["host_pid"])
         session["label"] = self._caller_check.mark(str(session.get("label", "")), self._caller_check.whence(peer))
-        session["pid"] = own_tool(int(session["pid"]), session["host_pid"], hello.get("door"))
+        session["pid"] = own_tool(int(session["pid"]), session["host_pid"], hello.get("integration"))
         tool = look_at(session["pid"])
         link = HostLink(
             str(session["session_id"]),

@@ -154,7 +154,7 @@ class SessionLife:
         link.adapter = _dict_of(message.get("adapter"))
         self._hub.hosts.add(link)
         self._hub.scheduler.cancel(f"lost:{session.session_id}")
-        if message.get("door"):
+        if message.get("integration"):
             self._integrations.add(session.session_id)
         self._know(session)
         self._life.use_ttl(session.session_id, message.get("ttl_s"))
