@@ -18,7 +18,7 @@ from tests.support.waiting import wait_for
 
 from atlasbridge.core.prompt.answer import decide_answer
 from atlasbridge.core.prompt.model import Answer, Prompt, SubjectKind
-from atlasbridge.integrations.acp import ToolCalls, read_permission
+from atlasbridge.integrations.acp import AcpSessions, read_permission
 
 # asks for one permission, tells on a line what it was answered, then what else it got
 AGENT = """
@@ -169,19 +169,19 @@ def test_an_agent_that_is_not_there_is_said_in_two_lines(hub_api: HubApi) -> Non
     assert done.returncode == 1 and "cannot start no-such-agent-here" in done.stderr
 
 
-def told(calls: ToolCalls, name: str, **fields: Any) -> None:
+def told(sessions: AcpSessions, name: str, **fields: Any) -> None:
     update = {"sessionUpdate": name, "toolCallId": "c1", **fields}
     params = {"sessionId": "s1", "update": update}
-    calls.take(json.dumps({"jsonrpc": "2.0", "method": "session/update", "params": params}).encode())
+    sessions.hear_agent(json.dumps({"jsonrpc": "2.0", "method": "session/update", "params": params}).encode())
 
 
-def asked(calls: ToolCalls, *names: str, **call: Any) -> Prompt:
+def asked(sessions: AcpSessions, *names: str, **call: Any) -> Prompt:
     """A request that names its tool call, and of it only these fields."""
     options = REQUEST["params"]["options"]
     if names:
         options = [{"optionId": name, "name": name, "kind": name} for name in names]
     params = {"sessionId": "s1", "toolCall": {"toolCallId": "c1", **call}, "options": options}
-    found = read_permission(json.dumps({**REQUEST, "params": params}).encode(), calls)
+    found = read_permission(json.dumps({**REQUEST, "params": params}).encode(), sessions)
     assert found is not None
     return found.prompt
 
@@ -192,60 +192,62 @@ def text(words: str) -> dict[str, Any]:
 
 def test_what_a_request_says_in_its_content_is_asked() -> None:
     """As Kimi does: the title is a tool's name, and the command is in the content."""
-    calls = ToolCalls()
-    told(calls, "tool_call", title="Bash", kind="execute", content=[text("")])
-    told(calls, "tool_call_update", content=[text('{"command": "rm -rf')])
-    prompt = asked(calls, title="Bash", content=[text("Requesting approval to Running: rm -rf ~")])
+    sessions = AcpSessions()
+    told(sessions, "tool_call", title="Bash", kind="execute", content=[text("")])
+    told(sessions, "tool_call_update", content=[text('{"command": "rm -rf')])
+    prompt = asked(sessions, title="Bash", content=[text("Requesting approval to Running: rm -rf ~")])
     assert "Bash" in prompt.asked and "Running: rm -rf ~" in prompt.asked
     assert prompt.subject is not None and "rm -rf ~" in prompt.subject.text
 
 
 def test_what_was_said_of_a_tool_call_earlier_is_asked_and_no_rule_takes_it_for_all() -> None:
     """Arguments come while a model still writes them."""
-    calls = ToolCalls()
-    told(calls, "tool_call", title="Run", kind="execute", rawInput={"command": "git status"})
-    prompt = asked(calls, content=[text("and then rm -rf ~")])
+    sessions = AcpSessions()
+    told(sessions, "tool_call", title="Run", kind="execute", rawInput={"command": "git status"})
+    prompt = asked(sessions, content=[text("and then rm -rf ~")])
     assert "git status" in prompt.asked and "rm -rf ~" in prompt.asked
     assert prompt.subject is not None and not prompt.subject.complete
-    newest = asked(calls, rawInput={"command": "git status --short"})
+    newest = asked(sessions, rawInput={"command": "git status --short"})
     assert newest.subject is not None and newest.subject.complete and newest.subject.text == "git status --short"
 
 
 def test_a_tool_call_that_is_over_is_forgotten_and_so_are_the_oldest() -> None:
-    calls = ToolCalls()
-    told(calls, "tool_call", title="Run", rawInput={"command": "ls"})
-    told(calls, "tool_call_update", status="completed")
-    assert "ls" not in asked(calls, title="Again").asked
-    told(calls, "tool_call", title="Run", rawInput={"command": "ls"})
+    sessions = AcpSessions()
+    told(sessions, "tool_call", title="Run", rawInput={"command": "ls"})
+    told(sessions, "tool_call_update", status="completed")
+    assert "ls" not in asked(sessions, title="Again").asked
+    told(sessions, "tool_call", title="Run", rawInput={"command": "ls"})
     for number in range(60):
-        told(calls, "tool_call", toolCallId=f"other{number}", title="x")
-    assert "ls" not in asked(calls, title="Again").asked
+        told(sessions, "tool_call", toolCallId=f"other{number}", title="x")
+    assert "ls" not in asked(sessions, title="Again").asked
 
 
 def test_a_change_of_a_file_is_shown_as_its_lines() -> None:
     """As Gemini does: the whole file before and after."""
     before = "".join(f"line {number}\n" for number in range(200))
     change = {"type": "diff", "path": "/src/a.py", "oldText": before, "newText": before.replace("line 7\n", "seven\n")}
-    prompt = asked(ToolCalls(), title="Writing to a.py", kind="edit", content=[change])
+    prompt = asked(AcpSessions(), title="Writing to a.py", kind="edit", content=[change])
     assert prompt.subject is not None and prompt.subject.kind is SubjectKind.EDIT
     assert prompt.subject.target == "/src/a.py" and prompt.subject.complete
     lines = prompt.asked.splitlines()
     assert "-line 7" in lines and "+seven" in lines and "line 100" not in prompt.asked
-    fresh = asked(ToolCalls(), kind="edit", content=[{"type": "diff", "path": "/b", "oldText": None, "newText": "x\n"}])
+    fresh = asked(
+        AcpSessions(), kind="edit", content=[{"type": "diff", "path": "/b", "oldText": None, "newText": "x\n"}]
+    )
     assert "+x" in fresh.asked.splitlines()
-    several = asked(ToolCalls(), title="Edit", content=[change, {**change, "path": "/src/b.py"}])
+    several = asked(AcpSessions(), title="Edit", content=[change, {**change, "path": "/src/b.py"}])
     assert "/src/a.py" in several.asked and "/src/b.py" in several.asked
 
 
 def test_a_request_that_is_too_long_is_asked_and_says_what_is_missing() -> None:
-    prompt = asked(ToolCalls(), kind="execute", rawInput={"command": "echo " + "x" * 50_000})
+    prompt = asked(AcpSessions(), kind="execute", rawInput={"command": "echo " + "x" * 50_000})
     assert prompt.subject is not None and not prompt.subject.complete
     assert "more characters are not shown" in prompt.asked
 
 
 def test_options_that_have_the_protocols_words_alone_are_labels_for_people() -> None:
     """As goose has them."""
-    prompt = asked(ToolCalls(), "allow_always", "allow_once", "reject_once", title="Run")
+    prompt = asked(AcpSessions(), "allow_always", "allow_once", "reject_once", title="Run")
     assert [choice.label for choice in prompt.choices] == ["Allow always", "Allow once", "Reject once"]
     found = decide_answer(prompt, "y")
     assert isinstance(found, Answer) and found.value == "2"
@@ -255,9 +257,53 @@ def test_options_that_have_the_protocols_words_alone_are_labels_for_people() -> 
     "content", ["x", [None, 1, "x"], [{"type": "diff"}], [{"type": "content", "content": None}], {}]
 )
 def test_content_that_makes_no_sense_is_no_fault(content: Any) -> None:
-    calls = ToolCalls()
-    told(calls, "tool_call", content=content)
+    sessions = AcpSessions()
+    told(sessions, "tool_call", content=content)
     for line in (b'{"method":"session/update","params":{"update":[]}}', b'"tool_call"', b"[[[", b'{"params":7}'):
-        calls.take(line)
+        sessions.hear_agent(line)
     params = {**REQUEST["params"], "toolCall": {"title": "Run", "content": content}}
-    read_permission(json.dumps({**REQUEST, "params": params}).encode(), calls)
+    read_permission(json.dumps({**REQUEST, "params": params}).encode(), sessions)
+
+
+@pytest.mark.parametrize("method", ["session/new", "session/load"])
+def test_a_permission_names_the_folder_of_its_session_and_not_that_of_the_proxy(method: str) -> None:
+    """A rule for a folder judges what the agent does there."""
+    sessions = AcpSessions()
+    opens = {"jsonrpc": "2.0", "id": 3, "method": method, "params": {"cwd": "/srv/shop", "mcpServers": []}}
+    if method == "session/load":
+        opens["params"] = {**REQUEST["params"], "cwd": "/srv/shop"}
+    sessions.hear_editor(json.dumps(opens).encode())
+    if method == "session/new":
+        sessions.hear_agent(b'{"jsonrpc": "2.0", "id": 4, "result": {"sessionId": "another"}}')
+        sessions.hear_agent(b'{"jsonrpc": "2.0", "id": 3, "result": {"sessionId": "s1"}}')
+    subject = asked(sessions, kind="execute", rawInput={"command": "make", "cwd": "/srv/shop"}).subject
+    assert subject is not None and subject.folder == "/srv/shop" and subject.complete
+    subject = asked(sessions, kind="execute", rawInput={"command": "make", "cwd": "/etc"}).subject
+    assert subject is not None and not subject.complete
+
+
+def test_the_proxy_learns_the_folder_of_a_session(hub_api: HubApi) -> None:
+    agent = AGENT.replace(
+        'sys.stdout.write(json.dumps(request) + "\\n"); sys.stdout.flush()\n',
+        "opened = json.loads(sys.stdin.readline())\n"
+        'for message in ({"jsonrpc": "2.0", "id": opened["id"], "result": {"sessionId": "s1"}}, request):\n'
+        '    sys.stdout.write(json.dumps(message) + "\\n"); sys.stdout.flush()\n',
+    )
+    assert agent != AGENT
+    with editor_of(hub_api, agent, json.dumps(REQUEST)) as editor:
+        editor.say({"jsonrpc": "2.0", "id": 0, "method": "session/new", "params": {"cwd": "/srv/shop"}})
+        prompt = hub_api.answer("n")
+        assert prompt["subject"]["folder"] == "/srv/shop"
+
+
+@pytest.mark.parametrize("params", [None, 1, {}, {"cwd": 1}, {"cwd": "relative"}, {"cwd": "/x", "sessionId": []}])
+def test_an_opening_that_makes_no_sense_is_no_fault(params: Any) -> None:
+    sessions = AcpSessions()
+    sessions.hear_editor(json.dumps({"id": 1, "method": "session/new", "params": params}).encode())
+    for line in (
+        b'{"id": 1, "result": 7, "sessionId": 0}',
+        b'["sessionId"]',
+        b"sessionId",
+        b'{"result": {"sessionId": 1}}',
+    ):
+        sessions.hear_agent(line)

@@ -69,42 +69,69 @@ def read_message(line: bytes) -> Any:
         return None
 
 
-class ToolCalls:
-    """What the agent has said about its tool calls: a permission request repeats only what changed."""
+class AcpSessions:
+    """What editor and agent have said so far: the folder of each session, and its tool calls, of which a permission
+    request repeats only what changed."""
 
     def __init__(self) -> None:
-        self._known: dict[tuple[str, str], Mapping[str, Any]] = {}
+        self._opening: dict[str, str] = {}  # the folder, by the id of the request
+        self.folders: dict[str, str] = {}
+        self._calls: dict[tuple[str, str], Mapping[str, Any]] = {}
 
-    def take(self, line: bytes) -> None:
+    def hear_editor(self, line: bytes) -> None:
+        """A session is opened, by an id of its own or by one that the agent answers."""
+        message = read_message(line)
+        try:
+            params, folder = message["params"], str(message["params"]["cwd"])
+            if str(message["method"]).startswith("session/") and folder.startswith("/"):
+                self._opening[json.dumps(message["id"])] = folder
+                self.folders[str(params.get("sessionId", ""))] = folder
+        except (KeyError, TypeError, AttributeError):
+            return
+
+    def hear_agent(self, line: bytes) -> None:
+        if self._opening and b"sessionId" in line:
+            self._hear_opened(line)
+        if TOOL_CALL in line:
+            self._hear_call(line)
+
+    def _hear_opened(self, line: bytes) -> None:
+        message = read_message(line)
+        if isinstance(message, dict) and "method" not in message and isinstance(message.get("result"), dict):
+            folder = self._opening.pop(json.dumps(message.get("id")), "")
+            if folder and "sessionId" in message["result"]:
+                self.folders[str(message["result"]["sessionId"])] = folder
+
+    def _hear_call(self, line: bytes) -> None:
         message = read_message(line)
         try:
             update = message["params"]["update"]
             if message["method"] == "session/update" and update["sessionUpdate"] in ("tool_call", "tool_call_update"):
                 session = str(message["params"]["sessionId"])
                 merged = self.merge(session, update)
-                self._known.pop((session, str(update["toolCallId"])), None)
+                self._calls.pop((session, str(update["toolCallId"])), None)
                 if update.get("status") not in ("completed", "failed"):
-                    self._known[session, str(update["toolCallId"])] = merged
+                    self._calls[session, str(update["toolCallId"])] = merged
         except (KeyError, TypeError, AttributeError):
             return
-        for oldest in list(self._known)[:-MOST_CALLS]:
-            del self._known[oldest]
+        for oldest in list(self._calls)[:-MOST_CALLS]:
+            del self._calls[oldest]
 
     def merge(self, session: str, call: Mapping[str, Any]) -> Mapping[str, Any]:
-        known = self._known.get((session, str(call.get("toolCallId"))), {})
+        known = self._calls.get((session, str(call.get("toolCallId"))), {})
         return {**known, **{name: call[name] for name in _OF_A_CALL if call.get(name)}}
 
 
-def read_permission(line: bytes, calls: ToolCalls | None = None) -> Permission | None:
-    message = read_message(line)
+def read_permission(line: bytes, sessions: AcpSessions | None = None) -> Permission | None:
+    message, known = read_message(line), sessions or AcpSessions()
     try:
         params = message["params"]
         if message["method"] != "session/request_permission" or "id" not in message:
             return None
         options = [(str(item["optionId"]), _name_of(item), str(item.get("kind", ""))) for item in params["options"]]
-        own = params.get("toolCall") or {}
-        call = (calls or ToolCalls()).merge(str(params.get("sessionId")), own)
-        prompt = _prompt(call, bool(own.get("rawInput")), options)
+        session, own = str(params.get("sessionId")), params.get("toolCall") or {}
+        folder = known.folders.get(session, "")
+        prompt = _prompt(known.merge(session, own), bool(own.get("rawInput")), folder, options)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError, BadQuestion):
         return None
     return Permission(json.dumps(message["id"]), tuple(option for option, _, _ in options), prompt)
@@ -125,7 +152,7 @@ def canceled_key(line: bytes) -> str:
     return json.dumps(params["requestId"]) if isinstance(params, dict) and "requestId" in params else ""
 
 
-def _prompt(call: Mapping[str, Any], is_newest: bool, options: list[tuple[str, str, str]]) -> Prompt:
+def _prompt(call: Mapping[str, Any], is_newest: bool, folder: str, options: list[tuple[str, str, str]]) -> Prompt:
     """`is_newest`: the request itself has the arguments. Earlier ones can be a beginning, so no rule can use them."""
     title = str(call.get("title") or call.get("kind") or "The agent asks for a permission")
     arguments = call.get("rawInput")
@@ -135,7 +162,8 @@ def _prompt(call: Mapping[str, Any], is_newest: bool, options: list[tuple[str, s
     known = _KINDS.get(str(call.get("kind")), SubjectKind.TOOL)
     if isinstance(arguments, Mapping) and arguments:
         kind, about, target = about_tool(arguments, known)
-        beside = [beside_command(kind, arguments), *([] if is_newest else [*map(_change, changes), *texts])]
+        others = {name: value for name, value in arguments.items() if (name, value) != ("cwd", folder)}
+        beside = [beside_command(kind, others), *([] if is_newest else [*map(_change, changes), *texts])]
     elif len(changes) == 1:
         kind, about, target = SubjectKind.EDIT, _change(changes[0]), str(changes[0]["path"])
         beside, is_newest = texts, True
@@ -149,6 +177,7 @@ def _prompt(call: Mapping[str, Any], is_newest: bool, options: list[tuple[str, s
         choices=_labels([name for _, name, _ in options]),
         about=_cut(about),
         target=target,
+        folder=folder,
         complete=is_newest and not more and len(said) <= MAX_QUESTION,
         kind=kind,
     )
@@ -194,6 +223,7 @@ def _line(message: dict[str, Any]) -> bytes:
 ASKS = b"session/request_permission"
 CANCELS = b"cancel_request"
 TOOL_CALL = b'"tool_call'
+OPENS = b'"cwd"'
 FORWARDED = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP", "SIGINT") if hasattr(signal, name))
 
 NewQuestion = Callable[[Origin], OpenQuestion]
@@ -230,7 +260,7 @@ class AcpProxy:
         # one winner; never held while writing, because a side that does not read would block both
         self._lock = threading.Lock()
         self._pending: dict[str, _Pending] = {}
-        self._calls = ToolCalls()
+        self._sessions = AcpSessions()
         self._asking: list[threading.Thread] = []
         self._settled: set[str] = set()  # answered by the hub: the editor's answer is too late
 
@@ -238,9 +268,8 @@ class AcpProxy:
         """Pass a line of the agent on, and also ask the hub about a permission request."""
         if CANCELS in line:
             self._take_back(canceled_key(line))
-        if TOOL_CALL in line:
-            self._calls.take(line)
-        permission = read_permission(line, self._calls) if ASKS in line else None
+        self._sessions.hear_agent(line)
+        permission = read_permission(line, self._sessions) if ASKS in line else None
         if permission is None:
             self._to_editor.write(line)
             return
@@ -264,6 +293,8 @@ class AcpProxy:
 
     def from_editor(self, line: bytes) -> None:
         """Pass a line of the editor on, unless the hub has already answered that request."""
+        if OPENS in line:
+            self._sessions.hear_editor(line)
         with self._lock:
             key = _answered_key(line) if self._pending or self._settled else ""
             if key in self._settled:
