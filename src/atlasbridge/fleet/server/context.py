@@ -39,10 +39,10 @@ SELECT (SELECT count(*) FROM machines WHERE gone_at IS NULL) AS machines,
 _TOLD = {
     "machines": "Machines of the fleet",
     "machines_connected": "Machines with a link to any server",
-    "machines_with_log_fault": "Machines whose audit log is not what it was",
+    "machines_with_log_fault": "Machines with a faulty audit log",
     "machines_held": "Machines that wait for a person to accept a restore or split a clone",
     "open_prompts": "Prompts that wait for an answer",
-    "decisions_under_way": "Decisions of which their machine has not said anything yet",
+    "decisions_under_way": "Decisions that their machine has not confirmed yet",
     "audit_unsealed": "Entries that are not in the hash chain yet",
     "audit_entries": "Entries of the hash chain",
     "oldest_decision_seconds": "Age of the oldest decision under way",
@@ -61,7 +61,7 @@ class Metrics:
         self.request_seconds = Histogram("http_request_seconds", "Duration of HTTP requests", buckets=_SECONDS, **made)
         self.decisions = Counter("decisions", "Decisions that were proposed here", **made)
         self.decision_seconds = Histogram(
-            "decision_seconds", "From a person's decision to the machine's word", buckets=_SECONDS, **made
+            "decision_seconds", "From a person's decision to the machine's outcome", buckets=_SECONDS, **made
         )
         self.messages = Counter("machine_messages", "Messages of machines, by kind", ["kind"], **made)
         self.refused_logins = Counter("logins_refused", "Logins that were refused", **made)

@@ -50,8 +50,8 @@ class Machine:
     open_prompts: int
     rules: Annotated[str, Is("the digest of the rules that it uses")]
     rules_fault: str
-    log_fault: Annotated[str, Is("why its audit log is not what it was")]
-    held: Annotated[str, Is("restored or cloned: it waits for a person's word")]
+    log_fault: Annotated[str, Is("the fault of its audit log, if there is one")]
+    held: Annotated[str, Is("restored or cloned: it waits for a person's decision")]
     notice: str
 
 
@@ -168,11 +168,11 @@ class FleetOperations:
         ] = "",
         limit: Annotated[int, Is("how many at most", least=1, most=200)] = 50,
     ) -> Annotated[tuple[Decision, ...], Is(key="decisions")]:
-        """What was decided in the fleet, newest first."""
+        """The decisions of the fleet, newest first."""
 
     @operation("GET /notices", name="fleet.notices")
     def notices(self) -> Annotated[tuple[Notice, ...], Is(key="notices")]:
-        """What machines told without asking, newest first."""
+        """Notices that machines sent, newest first."""
 
     # the caller
 
@@ -212,11 +212,11 @@ class FleetOperations:
 
     @operation("DELETE /machines/{machine}", scope="admin", name="fleet.revoke_machine")
     def revoke_machine(self, machine: MachineName) -> Annotated[bool, Is(key="changed")]:
-        """Remove a machine: its key is worth nothing any more."""
+        """Remove a machine; its key is no longer valid."""
 
     @operation("POST /machines/{machine}/accept-restore", scope="admin", name="fleet.accept_restore")
     def accept_restore(self, machine: MachineName) -> Annotated[bool, Is(key="changed")]:
-        """Say that a machine was put back to an earlier state on purpose."""
+        """Confirm that a machine was restored to an earlier state on purpose."""
 
     @operation("PUT /machines/{machine}/screens", scope="admin", name="fleet.screens")
     def allow_screens(self, machine: MachineName, allowed: bool) -> Annotated[bool, Is(key="changed")]:
@@ -238,7 +238,7 @@ class FleetOperations:
 
     @operation("DELETE /invitations/{invitation_id}", scope="admin", name="fleet.revoke_invitation")
     def revoke_invitation(self, invitation_id: ShortText) -> Annotated[bool, Is(key="changed")]:
-        """Take an invitation back."""
+        """Revoke an invitation."""
 
     # people; a name can contain any character, so it is sent in the body
 
@@ -283,7 +283,7 @@ class FleetOperations:
         machine: Pattern = "*",
         folder: Pattern = "*",
     ) -> Annotated[bool, Is(key="changed")]:
-        """Take back what was allowed, with the same words."""
+        """Remove a permission; give the same arguments as for allow."""
 
     # rules and the log
 
