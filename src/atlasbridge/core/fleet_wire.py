@@ -75,7 +75,7 @@ def parse_invitation(url: str, token: str = "") -> Invitation:
     given = token.strip() or parts.fragment
     secret, dot, server_key = given.partition(".")
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise ConfigError(f"{url!r} is no address of a server", "write it as https://fleet.example.org")
+        raise ConfigError(f"{url!r} is not the address of a fleet server", "write it as https://fleet.example.org")
     if crosses_in_the_clear(url if "//" in url else f"https://{url}"):
         raise ConfigError(
             f"{parts.netloc} would be spoken to in the clear",

@@ -149,7 +149,7 @@ async def hear(link: WebSocket, *kinds: str) -> dict[str, Any]:
     try:
         message = decode_message(text)
     except ValueError:
-        raise ChannelError("it does not speak like a server", "check the address") from None
+        raise ChannelError("it does not answer like a fleet server", "check the address") from None
     if message["m"] == "refused":
         raise RefusedByServer(str(message.get("sentence", "the server refuses")), str(message.get("reason", "")))
     if message["m"] not in kinds:
@@ -211,7 +211,7 @@ class WebSocket:
         while not self._accepted:
             await self._more()
             if self._over:
-                raise ChannelError(f"{host} is no server", "check the address")
+                raise ChannelError(f"{host} is not a fleet server", "check the address")
 
     async def send(self, text: str) -> None:
         """Waits while the other side does not read."""

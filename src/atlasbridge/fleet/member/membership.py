@@ -100,7 +100,7 @@ def _build(membership: FleetMembership, server: HubApi) -> Channel:
     except ModuleNotFoundError as missing:
         from atlasbridge.core.distribution import install_line
 
-        raise ConfigError(f"a server needs {missing.name}", install_line("fleet")) from None
+        raise ConfigError(f"a member of a fleet needs {missing.name}", install_line("fleet")) from None
     return FleetChannel(membership, server, lambda text: _read(text, membership, _parser()))  # type: ignore[arg-type]
 
 
