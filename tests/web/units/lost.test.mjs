@@ -20,7 +20,7 @@ globalThis.document = { querySelector: () => line, getElementById: () => line, d
 const realTimeout = globalThis.setTimeout;
 globalThis.setTimeout = (work) => realTimeout(work, 0);
 const { give } = await import("/answering.js");
-const { load } = await import("/api.js");
+const { load, offers } = await import("/api.js");
 network = [() => told(200, { identity: "server:", scope: "answer" })]; // a fleet's page asks who it is
 await load();
 
@@ -43,6 +43,14 @@ test("a refusal is told as one", async () => {
   const said = [];
   assert.equal(await give(PROMPT, { value: "y", label: "Yes" }, (sentence) => said.push(sentence)), false);
   assert.equal(said.at(-1), "Ada answered first.");
+});
+
+test("what a rule wants signed is refused without a passkey, at a fleet's page too", async () => {
+  const done = () => told(200, { stage: "typed", message: "Refused it.", prompt: { ...PROMPT, state: "resolved" } });
+  network = [...(offers("passkey") ? [() => told(200, { needed: false })] : []), done];
+  const said = [];
+  assert.equal(await give({ ...PROMPT, constraints: { proof: { rule: "r" } } }, { value: "n", label: "No" }, (sentence) => said.push(sentence)), true);
+  assert.equal(said.at(-1), "Refused it.");
 });
 
 // Taps a button of a message; returns what is shown in its place, and the keys under which it was sent.

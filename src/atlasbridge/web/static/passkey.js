@@ -1,6 +1,6 @@
 // Passkeys: enrolling one in this browser, and signing an answer with it.  What has to be signed is the hub's word.
 
-import { call, get, post } from "/api.js";
+import { call, get, offers, post } from "/api.js";
 import { el, show, toast } from "/dom.js";
 import { ago, t } from "/words.js";
 
@@ -11,6 +11,7 @@ const isAddress = (host) => /^[\d.]+$|:/.test(host);
 
 // Why no passkey can be used on this page; "": one can.
 export function whyNotHere() {
+  if (!offers("passkey")) return t("A passkey is used on the page of the machine itself.");
   const { hostname, port } = window.location;
   if (isAddress(hostname.replace(/^\[|\]$/g, ""))) {
     return hostname === "127.0.0.1" || hostname === "[::1]" ? t("This page was opened by its address. Browsers allow passkeys only for a name: open {url} instead.", { url: `http://localhost:${port}/` })
@@ -32,7 +33,7 @@ async function assertion(challenge, rpId, allowed) {
 
 // The signature that this answer needs; undefined where it needs none.
 export async function sign(prompt, value, asText) {
-  if (!prompt.constraints.proof) return undefined;
+  if (!prompt.constraints.proof || !offers("passkey")) return undefined; // a fleet server passes it on, and the machine decides
   const wanted = await post(`/prompts/${prompt.prompt_id}/challenge`, { value, as_text: asText });
   if (!wanted.needed) return undefined;
   const why = whyNotHere();
