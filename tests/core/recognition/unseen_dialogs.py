@@ -7,7 +7,7 @@ Plain data: what stands on the screen, and what a person should be asked.  `test
 # ruff: noqa: E501
 from __future__ import annotations
 
-from tests.core.recognition.invented_dialogs import DOWN, FULL, HIDE, LEFT, LOOK, RIGHT, UP, Invented, grey, lit
+from tests.core.recognition.invented_dialogs import DOWN, FULL, HIDE, LEFT, LOOK, RIGHT, UP, Invented, blue, grey, lit
 from tests.support.playbook import POLLING, RAW, READING, TICKING
 
 SHOW = "\x1b[?25h"
@@ -967,7 +967,62 @@ DISABLED_TOO = (
 )
 
 
+LIBRARIES_TOO = (  # driven for real, or drawn as their manuals show them; each was misread once
+    Invented(
+        "a question in the column of its choices",
+        f"{HIDE}  Which colour?\n❯ Red\n  Green\n",
+        "multiple_choice",
+        ("Red", "Green"),
+        {"Which colour?": None, "Green": DOWN + b"\r"},
+    ),
+    Invented(
+        "dialoguer, a question of two rows",
+        f"{HIDE}? 🤷 Which kind of bindings to use?\n  📖 Documentation: https://maturin.rs/bindings.html ›\n❯ pyo3\n  cffi\n  bin\n",
+        "multiple_choice",
+        ("pyo3", "cffi", "bin"),
+        {"1": b"\r", "cffi": DOWN + b"\r"},
+    ),
+    Invented(
+        "rows that open others",
+        f"{HIDE}? Which setting?\n  Files ›\n❯ Red\n  Net ›\n",
+        "multiple_choice",
+        ("Files ›", "Red", "Net ›"),
+        {"1": UP + b"\r"},
+    ),
+    Invented(
+        "huh, several",
+        f"{HIDE}┃ Toppings\n┃ > ✓ Lettuce\n┃   ✓ Tomatoes\n┃   • Corn\n┃   • Salsa\n\nx toggle • ↑ up • ↓ down • / filter • enter confirm\n",
+        "multiple_choice",
+        ("Lettuce", "Tomatoes", "Corn", "Salsa"),
+    ),
+    Invented("gum filter", f"{HIDE}> {lit('T')}ype to filter...\n• Red\n  Green\n  Blue\n", "unknown"),
+    Invented(
+        "inquire, a date",
+        f"{HIDE}? When? \n> <         november 2026         >\n  Su Mo Tu We Th Fr Sa\n   1  2  3  4  5  6  7\n   8  9 10 11 12 13 14\n[arrows to move, with ctrl to move months and years, enter to select]\n",
+        "unknown",
+    ),
+    Invented(
+        "Ink, several without marks", f"{HIDE}Which colours do you want?\n{blue('❯ Red')}\n  Green\n  Blue\n", "unknown"
+    ),
+    Invented(
+        "amp",
+        f"{HIDE}╭────────────────────────────╮\n│ Run this command?          │\n│ rm -rf build               │\n│                            │\n│ ▸ Approve                  │\n│   Allow All for Session    │\n│   Deny with feedback       │\n╰────────────────────────────╯\n  ~/work\n",
+        "multiple_choice",
+        ("Approve", "Allow All for Session", "Deny with feedback"),
+        {"1": b"\r"},
+    ),
+    Invented(
+        "crush",
+        f"{HIDE}╭─────────────────────────────────────╮\n│ Permission Required ╱╱╱╱╱╱╱╱╱╱╱╱╱╱╱ │\n│ Tool  bash                          │\n│ rm -rf build                        │\n│                                     │\n│  \x1b[48;5;99m Allow \x1b[m  \x1b[48;5;238m Allow for Session \x1b[m  \x1b[48;5;238m Deny \x1b[m │\n╰─────────────────────────────────────╯\n",
+        "multiple_choice",
+        ("Allow", "Allow for Session", "Deny"),
+        {"Deny": RIGHT + RIGHT + b"\r"},
+    ),
+)
+
+
 ALL = (
     *FIELDS, *KEYS, *ODD, *NUMBERED, *DISABLED, *COLUMNS,
     *FIELDS_TOO, *KEYS_TOO, *ODD_TOO, *NUMBERED_TOO, *COLUMNS_TOO, *DISABLED_TOO,
+    *LIBRARIES_TOO,
 )  # fmt: skip

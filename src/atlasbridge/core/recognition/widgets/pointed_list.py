@@ -334,9 +334,12 @@ _HINT = lazy(
     re.IGNORECASE,
 )
 _GOES_ON = lazy(r"\s*+(?:[a-z]|\((?!\w{1,2}\)))(?!\w?[.):])")
+_ASKED = ("?", ":", "？", "：", " ›", " »")
 _DULL = ("·", "∙", "•", "◦")
 _NO_BLANK = lazy(r"^\s*+(?:\S\s++)?\d{1,2}[.)][^\W\d]")
-_COUNTED = lazy(r"\s*+\S(?:\s\S*+)?\s++\d+/\d+\s*+$")  # the line of a filter, with its count behind it
+_FILTER = lazy(  # its line, with the count behind it, or empty
+    r"\s*+\S(?:\s\S*+)?\s++\d+/\d+\s*+$|\s*+\S\s(?:type to|filter|search|find)\b.{0,30}(?:\.{3}|…)\s*+$", re.IGNORECASE
+)
 _OPEN_MARKS = "●○◉◯◻◼☐☑"  # of choices; a tick or cross can report what was done
 BULLETS = "●◉◈◆◇■◼▪•∙·✓✔☑☒✘✗✖⬛⬢▣✦✱★❖*+=~"
 _BULLETS = dict.fromkeys(map(ord, "●◉*>"))  # AI CLIs draw them before their messages
@@ -365,7 +368,7 @@ def _marked_rows(rows: list[str], pattern: re.Pattern[str], most: int) -> Iterat
     """The lowest rows with a pointer, from the foot upwards: text further up can contain any number of them. A row
     with the same pointer right above it is not the only one of its list.
     """
-    read = [None, *(None if _COUNTED.match(row) else read_row(pattern, row) for row in rows)]
+    read = [None, *(None if _FILTER.match(row) else read_row(pattern, row) for row in rows)]
     marked = [(at, match, above) for at, (above, match) in enumerate(pairwise(read)) if match and match["pointer"]]
     alone = ((at, match) for at, match, above in reversed(marked) if not (above and _begins_alike(match, above)))
     return islice(alone, most)
@@ -434,10 +437,14 @@ def _bulleted(view: View, rows: list[str], pointers: str) -> Menu | None:
 def _around(view: View, rows: list[str], pattern: re.Pattern[str], at: int, start: re.Match[str]) -> Menu | None:
     """The menu around a pointer: the rows above and below that are aligned with its label."""
     first = item_of(at, start)
-    if first.label.startswith("• ") and list_rows.are_switched(view, Menu((first,), 0, "pointer")):
-        rows = [row.replace("•", "◻", 1) for row in rows]  # a bullet after the pointer is an unmarked box
+    if (first.label.startswith("• ") or first.box in ("✓", "✔")) and list_rows.are_switched(
+        view, Menu((first,), 0, "pointer")
+    ):
+        rows = [row.replace("•", "◻", 1) for row in rows]  # a bullet behind the pointer, or below ticks: not marked
         start = read_row(pattern, rows[at]) or start
         first = item_of(at, start)
+    if not any(map(str.isalnum, first.label)):
+        return None
     column = list_rows.column_of(start)
     place = start.start("pointer")
     rows = [_without_dull_mark(row, place) for row in rows]
@@ -451,6 +458,8 @@ def _around(view: View, rows: list[str], pattern: re.Pattern[str], at: int, star
     long = (len(item.label) > numbers.LONGEST_LABEL or item.label.endswith((".", "!", ",")) for item in above)
     if spaced and not below and any(long):
         above = []  # paragraphs
+    if not first.number and above and _is_question(view, above, below):
+        above = above[:-1]
     if first.number:
         above, below = _counted(rows, first, above, -1), _counted(rows, first, below, 1)
     items = list_rows.honest([*reversed(above), first, *below])
@@ -467,6 +476,14 @@ def _around(view: View, rows: list[str], pattern: re.Pattern[str], at: int, star
     between = range(items[0].row + 1, items[-1].row)
     gaps = not first.number and any(list_rows.DISABLED.match(rows[row]) for row in between)
     return Menu(tuple(items), items.index(first), "pointer", gaps=gaps)
+
+
+def _is_question(view: View, above: list[Item], below: list[Item]) -> bool:
+    """Whether the topmost row, in the column of the labels, is the end of the question."""
+    top, *others = (view.lines[item.row].rstrip() for item in (above[-1], *above[:-1], *below))
+    if not top.endswith(_ASKED) or any(row.endswith(_ASKED) for row in others):
+        return False
+    return top.endswith((" ›", " »")) or not question_above(view, above[-1].row).text.endswith(_ASKED)
 
 
 def _without_dull_mark(row: str, place: int) -> str:
