@@ -15,6 +15,8 @@ from atlasbridge.cli.reply import command
     [
         (["tuna", "-1"], "-1", False),
         (["tuna", "--text", "-1"], "-1", True),
+        (["tuna", "--text", "-1 for the old one"], "-1 for the old one", True),
+        (["tuna", "- one\n- two"], "- one\n- two", False),
         (["--text", "tuna", "-2.5"], "-2.5", True),
         (["tuna", "--", "-1"], "-1", False),
         (["tuna", "1"], "1", False),

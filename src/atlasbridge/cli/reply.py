@@ -30,11 +30,11 @@ from atlasbridge.core.prompt.gate import LEAVES
 from atlasbridge.core.session.model import choose
 
 REFUSED = 3
-_SIGNED = re.compile(r"-\d[\d.,:]*")
+_SIGNED = re.compile(r"-[\d\s].*", re.DOTALL)  # no option begins so
 
 
 class _WithNumbers(click.Command):
-    """Treats a negative number as an answer, not as an option: `reply tuna -1`."""
+    """Treats a negative number, and words that begin with one, as an answer, not as an option: `reply tuna -1`."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         taking = {name for param in self.params for name in param.opts if not getattr(param, "is_flag", True)}

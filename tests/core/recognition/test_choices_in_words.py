@@ -320,6 +320,7 @@ BY_SHAPE = [
     ("Commit? [y/N/d(iff)] ", "multiple_choice", "yNd", "N"),
     ("Is this ok [y/d/N]: ", "multiple_choice", "ydN", "N"),
     ("Shall I record this change? (1/1)  [ynW...], or ? for more options: ", "multiple_choice", "ynW", ""),
+    ("Apply this hunk? [ynW], or ? for help: ", "multiple_choice", "ynW", ""),
     ("Ignore (i), Replace (r), quit (q)? ", "multiple_choice", "irq", ""),
     ("Allow [a]lways, [o]nce, [n]ever? ", "multiple_choice", "aon", ""),
 ]
