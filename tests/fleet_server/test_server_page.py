@@ -76,6 +76,24 @@ async def test_rules_go_to_every_machine_and_several_people_must_agree(fleet_ser
     await machine.stop()
 
 
+async def test_what_a_rule_wants_signed_is_refused_at_the_server_and_approved_nowhere_but_at_the_machine(
+    fleet_server: HubApi, root: Path
+) -> None:
+    machine = await new_machine(fleet_server, root)
+    alice = await fleet_server.person("alice", "admin")
+    rule = '[[rule]]\nname = "signed"\nverdict = "ask"\nproof = "passkey"\ncommand = ["git", "push", "**"]\n'
+    digest = await send_rules(fleet_server, machine.membership.machine_id, rule)
+    await until(lambda: _uses(fleet_server, digest))
+    sitter = machine.sit()
+    push = sitter.ask(asks("git push"))
+    (shown,) = await alice.sees(1)
+    assert shown["constraints"]["proof"]["rule"] == "signed"
+    approved = await alice.decide(shown, "1")
+    assert not approved["accepted"] and approved["stage"] == "needs_passkey" and push not in sitter.typed, approved
+    assert (await alice.decide(shown, "2"))["accepted"] and sitter.typed[push]["value"] == "2"
+    await machine.stop()
+
+
 async def _uses(fleet_server: HubApi, digest: str) -> bool:
     return bool(
         await fleet_server.database.rows("SELECT 1 FROM machines WHERE policy = %s AND policy_fault = ''", digest)
