@@ -155,3 +155,45 @@ async def test_a_tool_s_own_command_as_a_reply_is_still_its_own(name: str) -> No
         await play.until(lambda: play.hub_api.replies, "the text")
         reply: Any = play.hub_api.replies[0]
         assert reply.value == f"{sign}compact now"
+
+
+@BOTH
+@pytest.mark.parametrize("words", ["later in 2h y", "snooze 15m"])
+async def test_without_a_name_the_only_question_is_meant_and_of_two_a_tap_chooses(name: str, words: str) -> None:
+    async with stage(name) as play:
+        kept: list[Any] = play.hub_api.kept if words.startswith("later") else play.hub_api.snoozed
+        first = await play.ask(prompts.YES_NO, cwd="/home/ada/web")
+        play.command(words)
+        await play.until(lambda: len(kept) == 1, "the only one")
+        second = await play.ask(prompts.YES_NO, cwd="/home/ada/api")
+        play.command(words)
+        which = await play.reads("Which one do you mean?")
+        assert len(kept) == 1
+        play.press(which, next(label for label in play.buttons(which) if label.startswith("api:")))
+        await play.until(lambda: len(kept) == 2, "the one that was tapped")
+        assert [reply.prompt_id for reply, _ in kept] == [first.prompt_id, second.prompt_id]
+        assert kept[0][0].value == kept[1][0].value and play.hub_api.replies == []
+
+
+@BOTH
+async def test_a_name_that_is_not_there_is_told_although_only_one_question_waits(name: str) -> None:
+    async with stage(name) as play:
+        await play.ask(prompts.YES_NO)
+        play.command("later shop 06:00 y")
+        await play.reads("There is no such prompt.")
+        assert play.hub_api.kept == []
+
+
+@BOTH
+@pytest.mark.parametrize("words", ["later in 2h y", "snooze 15m"])
+async def test_what_the_hub_tells_beside_the_card_is_not_told_a_second_time(name: str, words: str) -> None:
+    async with stage(name) as play:
+        play.hub_api.kept_id = "1a2b3c4d"
+        record = await play.ask(prompts.YES_NO)
+        play.command(words)
+        await play.until(lambda: play.hub_api.kept or play.hub_api.snoozed, "the command")
+        await tell(play, record, Receipt("postponed", "Ada is asked again at 06:00 (1a2b3c4d)."))
+        await play.reads("Ada is asked again")
+        await play.settle()
+        told = [one for one in map(text_of, play.person.sees()) if "1a2b3c4d" in one]
+        assert told == ["⏰ project: Ada is asked again at 06:00 (1a2b3c4d)."]

@@ -334,7 +334,7 @@ async def test_commands_and_loose_words_work_as_in_every_chat(home: FakeMatrix, 
         (which,) = [one for one in home.events if "Which one" in str(one["content"].get("body"))]
         home.react(ADA, which["event_id"], "1\ufe0f\u20e3")
         await home.until(lambda: record.prompt_id in hub_api.answers, "the answer")
-        assert (hub_api.replies[0].value, hub_api.replies[0].place) == ("y", f"matrix:{ADA} in Matrix")
+        assert (hub_api.replies[0].value, hub_api.replies[0].place) == ("y", f"{ADA} in Matrix")
 
 
 async def test_a_long_answer_is_a_file_and_a_picture_is_refused(home: FakeMatrix, hub_api: MiniHub) -> None:

@@ -176,7 +176,7 @@ async def test_what_is_not_on_the_screen_any_more_at_the_moment_is_not_typed() -
         await in_thread(host.answer_typing, "stale")
         await until(lambda: record_of(live, prompt_id).state is PromptState.WITHDRAWN)
         chat = live.people["chat"]
-        await chat.until(lambda: any("was not answered" in notice for notice in chat.notices))
+        await chat.until(lambda: any("was not sent" in notice for notice in chat.notices))
         host.close()
 
 

@@ -16,6 +16,7 @@ class KeptAnswers(BareHubApi):
         self.clock = clock
         self.kept: list[tuple[InboundReply, str]] = []
         self.snoozed: list[tuple[InboundReply, float]] = []
+        self.kept_id = ""  # with an id, the hub tells what was kept beside each card
 
     async def do_postpone(
         self, caller: Caller, prompt_id: str, value: str = "", when: str = "", as_text: bool = False
@@ -23,17 +24,17 @@ class KeptAnswers(BareHubApi):
         if when not in ("06:00", "in 2h", "limit-resets"):
             return Refused("bad_value", "Say when: 06:00.")
         self.kept.append((self.reply_of(caller, prompt_id, value, as_text), when))
-        return Kept("postponed", f"{caller.identity} answers {value!r} at {when} (1a2b3c4d).", "")
+        return Kept("postponed", f"{caller.identity} answers {value!r} at {when} (1a2b3c4d).", self.kept_id)
 
     async def do_snooze(self, caller: Caller, prompt_id: str, for_s: float) -> Kept | Refused:
         self.snoozed.append((self.reply_of(caller, prompt_id, ""), for_s))
-        return Kept("snoozed", f"{caller.identity} wants to be asked again.", "")
+        return Kept("snoozed", f"{caller.identity} wants to be asked again (1a2b3c4d).", self.kept_id)
 
     async def do_revoke_later(self, caller: Caller, later_id: str) -> Kept | Refused:
         if not ("1a2b3c4d" * 4).startswith(later_id or "?") or not self.kept:
             return Refused("unknown_prompt", "There is no such answer.")
         self.kept.clear()
-        return Kept("revoked", "Taken back.", "")
+        return Kept("revoked", "Taken back.", self.kept_id)
 
     async def do_later(self, caller: Caller) -> dict[str, Any]:
         return {"later": self.later()}

@@ -26,6 +26,7 @@ from atlasbridge.channels.commands import (
     HubCommands,
     Spoken,
     is_about,
+    is_told_beside,
     parse_command,
     press_later,
 )
@@ -641,11 +642,20 @@ class ChatChannel(BaseChannel):
     def caller(self, identity: str) -> Caller:
         return Caller(identity, self.name, f"{self._people.call(identity)} in {self.title}")
 
-    async def put_off(self, identity: str, record: PromptRecord, nonce: str, what: str) -> str:
+    async def _press_later(self, origin: Asked, record: PromptRecord, callback: Callback) -> str:
         """Handle a "later" button; return the text for the person."""
-        if not nonce or not record.nonce.startswith(nonce):
+        if not callback.nonce or not record.nonce.startswith(callback.nonce):
             return t(NOT_OURS)
-        return self._people.rename(await press_later(self.hub_api.by(self.caller(identity)), record, what), identity)
+        identity = self._identity(origin)
+        outcome = await press_later(self.hub_api.by(self.caller(identity)), record, callback.value)
+        if is_told_beside(outcome) and self._shown.places(record.prompt_id):
+            self._toast(origin, "⏰")
+            return ""
+        return self._people.rename(hub_says(outcome.message), identity)
+
+    def shows(self, chat: str, prompt_id: str) -> bool:
+        places = self._shown.places(prompt_id)
+        return any(room == chat or chat.startswith(f"{room}/") for room, _ in places)
 
     def is_within_limit(self, token: Any, record: PromptRecord | None) -> bool:
         """Whether the reply can be passed on; otherwise its sender is told, and the operators once."""
@@ -696,7 +706,7 @@ class ChatChannel(BaseChannel):
             case Verb.AGAIN:
                 return self._do(origin, self.request_again(record, identity))
             case Verb.LATER:
-                return self._do(origin, self.put_off(identity, record, callback.nonce, callback.value))
+                return self._do(origin, self._press_later(origin, record, callback))
             case Verb.GRANT:
                 return self._on_grant(origin, callback, record)
             case Verb.THIS:
@@ -759,6 +769,10 @@ class ChatChannel(BaseChannel):
             self._tell(origin, t(GONE))
             return False
         self.settle_which(origin.place, record)
+        command = parse_command(text, "", self.sign)
+        if command is not None and is_about(command):
+            self._command(origin, Command(command.name, f"{record.prompt_id} {command.rest}"))
+            return False
         return self._pass(origin, callback, record, text, templates.reads_as_words(record.prompt, text))
 
     def _on_marks(self, origin: Asked, callback: Callback, record: PromptRecord, marked: Sequence[str] | None) -> bool:
@@ -841,7 +855,7 @@ class ChatChannel(BaseChannel):
 
     def _ask_which(self, origin: Asked, sentence: str, offered: Sequence[PromptRecord], text: str) -> None:
         """Ask which prompt the text means, as a reply to it."""
-        key = origin.message[-HELD_KEY:]
+        key = (origin.message or origin.update_id)[-HELD_KEY:]
         if offered:
             self._held.keep(origin.room, key, text)
         rows = cards.to_choose([(record, self._session(record)) for record in offered], key)
@@ -885,12 +899,14 @@ class ChatChannel(BaseChannel):
         self._send_spoken(origin, await self._commands.run(room, command, self._identity(origin), origin))
 
     def _send_spoken(self, origin: Asked, spoken: Spoken) -> None:
-        if spoken.file is not None:
+        if spoken.offered:
+            self._ask_which(origin, spoken.text, spoken.offered, spoken.name)
+        elif spoken.file is not None:
             self._post(origin, self._paint_file(spoken.text, spoken.name, spoken.file, spoken.picture))
         elif spoken.screen is not None:
             most = MOST_PIECES if spoken.split else 1
             self._send_quoted(origin, spoken.text, spoken.screen, spoken.name, most)
-        else:
+        elif spoken.text:
             shown = escape_controls(spoken.text)
             pieces = split_rows(shown.split("\n"), self.piece, self._size) or [""]
             if len(pieces) > MOST_PIECES:

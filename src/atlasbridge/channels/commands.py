@@ -16,7 +16,7 @@ from atlasbridge.channels import templates
 from atlasbridge.channels.excerpt import cut_to
 from atlasbridge.channels.files import NotHanded, read_inside
 from atlasbridge.channels.grant_card import examples
-from atlasbridge.channels.incoming import NOTHING_OPEN, active
+from atlasbridge.channels.incoming import MOST_OFFERED, NOTHING_OPEN, WHICH, active
 from atlasbridge.channels.language import LANGUAGES, Reader, hub_says, known_language, language_key, reading, t
 from atlasbridge.channels.screenshot import make_picture
 from atlasbridge.channels.templates import CONTINUE, LIMIT_BUTTON, count_changes, render_left, session_name, tool_name
@@ -24,11 +24,12 @@ from atlasbridge.channels.transcript import last_answer, rows_of, since_instruct
 from atlasbridge.core.clock import Clock, parse_duration
 from atlasbridge.core.escape import escape_controls
 from atlasbridge.core.ids import short_id
-from atlasbridge.core.operations import Caller, Changes, Granted, HubAs, HubOperations, Operation, Refused
+from atlasbridge.core.operations import Caller, Changes, Granted, HubAs, HubOperations, Kept, Operation, Refused
 from atlasbridge.core.ports import HubApi
 from atlasbridge.core.prompt.answer import first_line
 from atlasbridge.core.prompt.gate import SHORT_ID
 from atlasbridge.core.prompt.model import InboundReply, PromptRecord, PromptState
+from atlasbridge.core.scheduler.times import find_zone, parse_when
 from atlasbridge.core.session.model import SessionRecord
 
 
@@ -84,8 +85,9 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class Spoken:
-    """A text answer. With a `screen` or a `file`, the text is its title and `name` is the file name. `split` prefers a
-    few messages to a file."""
+    """A text answer; an empty one is not sent. With a `screen` or a `file`, the text is its title and `name` is the
+    file name. `split` prefers a few messages to a file. With `offered`, the prompts that the command can mean, `name`
+    is the command."""
 
     text: str
     screen: str | None = None
@@ -93,6 +95,7 @@ class Spoken:
     split: bool = False
     file: bytes | None = None
     picture: bool = False
+    offered: tuple[PromptRecord, ...] = ()
 
 
 def parse_command(text: str, bot_name: str, sign: str = "/") -> Command | None:
@@ -105,7 +108,7 @@ def parse_command(text: str, bot_name: str, sign: str = "/") -> Command | None:
 
 def is_about(command: Command) -> bool:
     """Whether a command that replies to a prompt's message applies to that prompt, so that its id can be omitted."""
-    return command.name == "later" or (command.name == "snooze" and command.rest.lower() != "off")
+    return command.name in ("later", "grant") or (command.name == "snooze" and command.rest.lower() != "off")
 
 
 def parse_span(text: str) -> float | None:
@@ -131,6 +134,11 @@ def parse_grant(text: str) -> tuple[str, float | None, int | None, bool] | None:
         return words[0], None, int(words[1][:-1]), folder
     span_s = parse_span(words[1])
     return (words[0], span_s, None, folder) if span_s else None
+
+
+def _is_span(word: str) -> bool:
+    """Whether the word is one of a grant: "30m", "5x" or "folder", not a name."""
+    return parse_grant(f"ID {word}") is not None
 
 
 def render_grant(made: Granted | Refused, sign: str) -> str:
@@ -171,11 +179,20 @@ def find_session(sessions: list[SessionRecord], start: str) -> SessionRecord | N
     return found[0] if len(found) == 1 else None
 
 
-def find_prompt(hub_api: HubApi, named: str) -> PromptRecord | None:
-    """Find a prompt by the name of its session (its current prompt), or by the prompt's id or the start of the id."""
+def find_prompts(hub_api: HubApi, named: str) -> list[PromptRecord]:
+    """Find prompts by the name of their session (its open prompts), or one by its id or the start of the id."""
     session = find_session(hub_api.sessions(), named)
     asked = [one for one in hub_api.open_prompts() if session is not None and one.session_id == session.session_id]
-    return asked[0] if len(asked) == 1 else hub_api.prompt(named)
+    found = None if asked else hub_api.prompt(named)
+    return [found] if found is not None else asked
+
+
+def begins_with_time(words: Sequence[str], wall: float) -> bool:
+    """Whether a scheduled answer can begin with these words: a time, or "limit-resets"."""
+    if words and words[0].lower() in LIMIT_WORDS:
+        return True
+    said = (" ".join(words[:count]) for count in range(1, min(MOST_WORDS, len(words)) + 1))
+    return any(parse_when(one, wall, "", find_zone) is not None for one in said)
 
 
 def render_sessions(sessions: list[SessionRecord], prompts: list[PromptRecord], chosen: str) -> str:
@@ -236,6 +253,7 @@ def render_help(sign: str) -> str:
 MOST_WORDS = 3  # words in a time: "fri 12:00", "in 2 hours"
 MOST_AT_ONCE = 50
 LISTED = 12
+LIMIT_WORDS = ("limit-resets", "limit")
 NOT_OURS = "This button is not one of mine."
 SEVERAL = "There are {count}. Say {command} off NUMBER; {command} lists them."
 TAKE_BACK = "To take one back: {command} off NAME or NUMBER"
@@ -247,7 +265,7 @@ LOOKED_BACK = 20  # number of prompts that are searched for the last instruction
 NO_ANSWER = "That session does not answer."
 ABOUT_SESSION = frozenset(
     ("screen", "picture", "last", "transcript", "changes", "get", "queue", "new", "esc", "resume", "stop")
-)
+) | {"later", "snooze", "grant"}
 Listed = list[tuple[str, str]]  # prompt id and session name
 
 
@@ -260,15 +278,22 @@ class Speaker(Protocol):
     def is_alone(self, chat: str, identity: str) -> bool:
         """Whether that person is the only reader of the chat."""
 
+    def shows(self, chat: str, prompt_id: str) -> bool:
+        """Whether a message of the chat shows this prompt."""
 
-async def press_later(hub: HubAs, record: PromptRecord, what: str) -> str:
-    """Handle a "later" button: "limit", or the minutes until the prompt is asked again. Returns the text for the
-    person."""
+
+async def press_later(hub: HubAs, record: PromptRecord, what: str) -> Kept | Refused:
+    """Handle a "later" button: "limit", or the minutes until the prompt is asked again."""
     if what == LIMIT_BUTTON:
-        return hub_says((await hub.postpone(record.prompt_id, CONTINUE, "limit-resets", as_text=True)).message)
+        return await hub.postpone(record.prompt_id, CONTINUE, "limit-resets", as_text=True)
     if what.isdecimal():
-        return hub_says((await hub.snooze(record.prompt_id, float(what) * 60)).message)
-    return t(NOT_OURS)
+        return await hub.snooze(record.prompt_id, float(what) * 60)
+    return Refused("bad_value", NOT_OURS)
+
+
+def is_told_beside(outcome: Kept | Refused) -> bool:
+    """Whether the hub says it beside each message that shows the prompt, so that nothing else has to."""
+    return isinstance(outcome, Kept) and bool(outcome.later_id)
 
 
 class HubCommands:
@@ -353,26 +378,48 @@ class _Said:
 
     # prompts
 
-    async def _later(self) -> str:
+    def _meant_prompts(self, words: list[str], means_any: bool) -> tuple[list[PromptRecord], list[str]]:
+        """The prompts that a command means, and its other words. The first word names a session or a prompt; where
+        `means_any`, no word does, and each prompt of the chosen session, else of all sessions, is meant."""
+        named = find_prompts(self._hub_api, words[0]) if words else []
+        if named or not means_any:
+            return named, words[1:]
+        chosen = self._commands.chosen(self._chat)
+        asked = [one for one in self._hub_api.open_prompts() if not one.prompt.secret]
+        return [one for one in asked if one.session_id == chosen] or asked, words
+
+    def _which_prompt(self, command: str, offered: Sequence[PromptRecord]) -> Spoken:
+        """Ask back. The command is run again for the prompt that is tapped."""
+        return Spoken(t(WHICH), name=f"{self._sign}{command}".strip(), offered=tuple(offered[:MOST_OFFERED]))
+
+    def _once(self, outcome: Kept | Refused, prompt_id: str) -> str:
+        told = is_told_beside(outcome) and self._speaker.shows(self._chat, prompt_id)
+        return "" if told else hub_says(outcome.message)
+
+    async def _later(self) -> Spoken | str:
         words = self._rest.split()
         if not words:
             return self._list_later()
         if words[0].lower() == "off":
             return await self._revoke(self._hub_api.later(), words[1] if len(words) == 2 else "")
-        record = find_prompt(self._hub_api, words[0])
-        if record is not None and [word.lower() for word in words[1:]] == ["off"]:
-            return await self._revoke(self._hub_api.later(record.prompt_id), "")
-        if record is None:
+        found, rest = self._meant_prompts(words, begins_with_time(words, self._commands.clock.wall()))
+        if found and [word.lower() for word in rest] == ["off"]:
+            ids = {one.prompt_id for one in found}
+            return await self._revoke([one for one in self._hub_api.later() if one["prompt_id"] in ids], "")
+        if not found:
             return t(
                 "There is no such prompt. Say {sign}later NAME 06:00 VALUE; {sign}status lists them.", sign=self._sign
             )
-        return await self._postpone(record, words[1:])
+        if len(found) > 1 and len(rest) > 1:
+            return self._which_prompt(f"later {' '.join(rest)}", found)
+        return await self._postpone(found[0], rest)
 
     async def _revoke(self, kept: list[dict[str, Any]], wanted: str) -> str:
         found = pick(kept, wanted, lambda one: str(one["name"]), lambda one: str(one["later_id"]))
         if len(found) > 1:
             return t(SEVERAL, count=len(found), command=f"{self._sign}later")
-        return hub_says((await self._hub.revoke_later(str(found[0]["later_id"]) if found else wanted)).message)
+        outcome = await self._hub.revoke_later(str(found[0]["later_id"]) if found else wanted)
+        return self._once(outcome, str(found[0]["prompt_id"]) if found else "")
 
     async def _postpone(self, record: PromptRecord, words: list[str]) -> str:
         """Read as many words as possible as the time; the rest is the answer."""
@@ -381,7 +428,7 @@ class _Said:
         for count in range(min(MOST_WORDS, len(words) - 1), 0, -1):
             when, value = " ".join(words[:count]), " ".join(words[count:])
             outcome = await self._hub.postpone(record.prompt_id, value, when)
-            said = hub_says(outcome.message)
+            said = self._once(outcome, record.prompt_id)
             if not outcome.message.startswith("Say when"):
                 return said
         return said
@@ -396,13 +443,16 @@ class _Said:
         ]
         return escape_controls("\n".join([*lines, t(TAKE_BACK, command=f"{self._sign}later")]))
 
-    async def _snooze(self) -> str:
+    async def _snooze(self) -> Spoken | str:
         words = self._rest.split()
-        record = find_prompt(self._hub_api, words[0]) if words else None
-        span_s = parse_span(words[1]) if len(words) == 2 else 900.0
-        if record is None or not span_s or len(words) > 2:
+        found, rest = self._meant_prompts(words, not words or bool(parse_span(words[0])))
+        found = [one for one in found if not one.prompt.idle] or found
+        span_s = parse_span(rest[0]) if len(rest) == 1 else 900.0
+        if not found or not span_s or len(rest) > 1:
             return t("Say {sign}snooze NAME 15m; {sign}status lists what is waiting.", sign=self._sign)
-        return hub_says((await self._hub.snooze(record.prompt_id, span_s)).message)
+        if len(found) > 1:
+            return self._which_prompt(f"snooze {' '.join(rest)}", found)
+        return self._once(await self._hub.snooze(found[0].prompt_id, span_s), found[0].prompt_id)
 
     def _all(self) -> str:
         """Answer only prompts of the list that this person has read here, by number or name: a session that asks
@@ -448,14 +498,17 @@ class _Said:
         session = self._hub_api.session(record.session_id)
         return session_name(session) if session else "?"
 
-    async def _grant(self) -> str:
-        wanted = parse_grant(self._rest)
-        if wanted is None:
+    async def _grant(self) -> Spoken | str:
+        words = self._rest.split()
+        found, rest = self._meant_prompts(words, not words or _is_span(words[0]))
+        found = [one for one in found if not one.prompt.idle] or found
+        wanted = parse_grant(" ".join([found[0].prompt_id if found else "", *rest]))
+        if wanted is None or not found:
             return t("Say {sign}grant NAME 30m or {sign}grant NAME 5x; NAME is the session's.", sign=self._sign)
+        if len(found) > 1:
+            return self._which_prompt(f"grant {' '.join(rest)}", found)
         prompt_id, for_s, times, folder = wanted
         preview = for_s is None and times is None
-        found = find_prompt(self._hub_api, prompt_id)
-        prompt_id = found.prompt_id if found is not None else prompt_id
         made = await self._hub.grant(prompt_id, for_s=for_s, times=times, folder=folder, preview=preview)
         return render_grant(made, self._sign)
 

@@ -128,6 +128,7 @@ class MatrixChannel(ChatChannel):
         meant, said, is_reaction = parse_target(update)
         message = as_place(meant if is_reaction else update_id)
         origin = Asked(self._chat, str(update.get("sender")), message, update_id=update_id, seen_before=seen_before)
+        self._people.learn(origin.user, origin.user)  # without the channel's name before it
         with reading(self.reader_of(self._chat)):
             if is_reaction:
                 await self._api.confirmed()

@@ -18,9 +18,9 @@ from atlasbridge.core.daemon.replies import ReplyService
 from atlasbridge.core.escape import escape_controls, is_plain_line
 from atlasbridge.core.ids import new_id, short_id
 from atlasbridge.core.policy.escalation import ANSWER, SHORTEST_SNOOZE_S, SNOOZE, Later
-from atlasbridge.core.prompt.answer import INSTRUCTION_LIMIT, label_answer, quote_answer
+from atlasbridge.core.prompt.answer import INSTRUCTION_LIMIT, decide_answer, label_answer, quote_answer
 from atlasbridge.core.prompt.gate import UNKNOWN
-from atlasbridge.core.prompt.model import OPEN, InboundReply, PromptRecord, Receipt, Refusal, Reject
+from atlasbridge.core.prompt.model import OPEN, Answer, InboundReply, PromptRecord, Receipt, Refusal, Reject
 from atlasbridge.core.scheduler.times import LIMIT, LONGEST_S, find_reset, find_zone, parse_when, say_moment
 from atlasbridge.core.session.model import SessionRecord, SessionState
 from atlasbridge.core.values import replace
@@ -91,7 +91,7 @@ class ScheduledAnswers:
             return Reject(Refusal.NOT_OPEN, "Its moment has come already.")
         self._hub.scheduler.cancel(f"later:{ended.later_id}")
         self._life.prolonged(self._hub.ledger.prompt(record.prompt_id) or record)
-        sentence = f"Taken back{'' if ended.kind == SNOOZE else f': {quote_answer(ended.value)} is not answered'}."
+        sentence = f"Taken back{'' if ended.kind == SNOOZE else f': {_quote(ended, record)} will not be sent'}."
         return self._told(record, "revoked", sentence, ended)
 
     def drop(self, gone: Callable[[str], bool]) -> int:
@@ -174,7 +174,8 @@ class ScheduledAnswers:
         self._hub.ledger.end_later(one.later_id, "answered" if given else f"refused: {outcome.sentence}")
         if isinstance(outcome, Reject):
             name = self._describe(one)["name"]
-            self._hub.router.notify(f"{name}: {quote_answer(one.value)} was not answered: {outcome.sentence}")
+            said = _quote(one, self._hub.ledger.prompt(one.prompt_id))
+            self._hub.router.notify(f"{name}: {said} was not sent: {outcome.sentence}")
 
     async def close(self) -> None:
         for task in self._under_way:
@@ -226,7 +227,7 @@ class ScheduledAnswers:
         return {
             **one.to_json(),
             "by_name": self._who(one),
-            "what": "ask again" if one.kind == SNOOZE else f"answer {quote_answer(one.value)}",
+            "what": "ask again" if one.kind == SNOOZE else f"answer {_quote(one, record)}",
             "when": say_moment(parse_iso(one.due_at), zone, self._hub.clock.wall()),
             "session_id": session.session_id if session else "",
             "name": escape_controls(session.label or session.tool, keep_lines=False) if session else "",
@@ -255,6 +256,14 @@ class ScheduledAnswers:
 
 _NO_LIMIT = "Its screen speaks of no usage limit that says when it resets; name a time instead."
 _NO_MOMENT = f"Say when: 06:00, tomorrow 9am, fri 12:00, in 2h; at most {LONGEST_S / 86400:.0f} days ahead."
+
+
+def _quote(one: Later, record: PromptRecord | None) -> str:
+    """The answer as its receipt will show it."""
+    if record is None:
+        return quote_answer(one.value)
+    answer = decide_answer(record.prompt, one.value, as_text=one.as_text)
+    return quote_answer(label_answer(record.prompt, answer) if isinstance(answer, Answer) else one.value)
 
 
 def _given_at(one: Later) -> str:
