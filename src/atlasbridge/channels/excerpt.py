@@ -118,10 +118,7 @@ def quotes_of(prompt: Prompt, titled: bool = False) -> list[Quote]:
     elif not prompt.secret and screen and not prompt.question and _is_cut(prompt.excerpt):
         question, above = screen, 0  # no other text contains the whole question
     subject = escape_controls(prompt.subject.shown).rstrip() if prompt.subject else ""
-    targets = prompt.subject.targets if prompt.subject else ()
-    told = "\n".join([subject, question, *targets, *(choice.label for choice in prompt.choices)])
-    says = "" if _is_told(prompt.says, told) else escape_controls(prompt.says)
-    hint = [Quote(t(SAYS), says)] if says.strip() else []
+    hint = [Quote(t(SAYS), says)] if (says := more_said(prompt, question)) else []
     if not subject or prompt.subject is None:
         return [Quote("", question or t("(the screen shows no text)"), above=above), *hint]
     about = [Quote("" if titled and names_subject(prompt) else _caption(prompt.subject), subject)]
@@ -141,6 +138,14 @@ def _is_enough(prompt: Prompt) -> bool:
     about = prompt.subject
     told = about is not None and about.complete and about.source is not SubjectSource.SCREEN
     return told and names_subject(prompt) and not prompt.constraints.get("disagrees")
+
+
+def more_said(prompt: Prompt, question: str) -> str:
+    """What the tool says of itself beside its question; "" if it only repeats what is shown anyway."""
+    about = prompt.subject
+    targets = (about.shown, *about.targets) if about is not None else ()
+    told = "\n".join([question, *targets, *(choice.label for choice in prompt.choices)])
+    return "" if _is_enough(prompt) or _is_told(prompt.says, told) else escape_controls(prompt.says).strip()
 
 
 def _is_told(hint: str, shown: str) -> bool:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from atlasbridge.channels.excerpt import warn_incomplete
+from atlasbridge.channels.excerpt import last_words, more_said, warn_incomplete
 from atlasbridge.core.escape import escape_controls
 from atlasbridge.core.policy.approval import may_be_granted
 from atlasbridge.core.prompt.model import PromptRecord
@@ -28,7 +28,12 @@ def render_session(session: SessionRecord) -> dict[str, Any]:
 def render_prompt(record: PromptRecord, session: SessionRecord | None) -> dict[str, Any]:
     out: dict[str, Any] = _clean(record.to_json())
     out["asked"] = escape_controls(record.prompt.asked)
-    out["warning"] = warn_incomplete(record.prompt)
+    prompt = record.prompt
+    out["digest"] = prompt.digest
+    out["warning"] = warn_incomplete(prompt)
+    out["says"] = more_said(prompt, prompt.question or prompt.excerpt)
+    rests = prompt.idle and not prompt.secret and not prompt.constraints.get("commands")
+    out["last_words"] = last_words(escape_controls(prompt.screen).rstrip()) if rests and prompt.screen else ""
     out["decided_at"] = record.decided_at
     out["free_text"] = takes_text(record)
     out["multiline"] = record.prompt.multiline

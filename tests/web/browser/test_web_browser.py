@@ -175,6 +175,38 @@ def test_answered_elsewhere_says_by_whom(hub: ThreadedHub, browser: webdriver.Ch
     assert browser.find_elements("css selector", "[data-prompt]") == []
 
 
+def test_a_hook_that_comes_late_improves_the_open_card_and_no_other_comes_in_its_place(
+    hub: ThreadedHub, browser: webdriver.Chrome
+) -> None:
+    """The hub asks again under a new id: an answer to what showed less is refused."""
+    hub.ask(sample.YES_NO, hub.add_session(label="other"), ttl_s=60)
+    session, part = hub.add_session(label="build"), replace(sample.MENU, digest="d", whole=False)
+    first = hub.ask(part, session)
+    browser.execute_script(f"location.hash = '#prompt/{first.prompt_id}'")
+    wait_text(browser, "[data-prompt] .warn", "Not whole")
+
+    async def told_late() -> PromptRecord:
+        await hub.hub.move(first, PromptState.WITHDRAWN, Receipt("withdrawn", "It was asked again."))
+        return await hub.hub.raise_prompt(session, replace(command("sudo rm -rf build"), digest="d"))
+
+    second = hub.run(told_late())
+    wait_text(browser, "[data-prompt] .subject", "sudo rm -rf build")
+    wait(browser, lambda it: _is_at(f"prompt/{second.prompt_id}", it))
+    wait_text(browser, ".answer-bar .word", "Read it again.")
+    assert browser.find_elements("css selector", ".receipt, [data-settled]") == []
+
+
+def test_a_card_that_goes_by_itself_says_which_session_it_was_of(hub: ThreadedHub, browser: webdriver.Chrome) -> None:
+    hub.ask(sample.YES_NO, hub.add_session(label="other"))
+    gone = hub.ask(sample.MENU, hub.add_session(label="build"))
+    browser.execute_script(f"location.hash = '#prompt/{gone.prompt_id}'")
+    wait_text(browser, "[data-prompt] h2", "build")
+    at_terminal = Receipt("withdrawn", "It was answered at the terminal.")
+    hub.run(hub.hub.move(gone, PromptState.WITHDRAWN, at_terminal))
+    wait_text(browser, ".receipt", "build: It was answered at the terminal.")
+    wait_text(browser, "[data-prompt] h2", "other")
+
+
 def test_the_soonest_deadline_stands_first_and_the_title_counts(hub: ThreadedHub, browser: webdriver.Chrome) -> None:
     hub.ask(sample.YES_NO, hub.add_session(label="later"), ttl_s=600)
     hub.ask(sample.TEXT, hub.add_session(label="sooner"), ttl_s=45)
@@ -433,6 +465,25 @@ def test_a_session_is_watched_typed_into_and_ended(hub: ThreadedHub, browser: we
     click(browser, "main ul[aria-label='ended'] a")
     wait_text(browser, ".term", "changed")
     wait_text(browser, ".session-head", "ended")
+
+
+def test_the_empty_rows_of_a_tall_window_are_not_drawn_and_its_last_words_are_in_sight(
+    hub: ThreadedHub, browser: webdriver.Chrome
+) -> None:
+    """A tool that hides what does not fit has 240 rows while no terminal is attached."""
+    session = hub.add_session(tool="gemini")
+    seen = "return [...document.querySelectorAll('.rows > div:not(.cursor)')].filter((line) => !line.hidden).length"
+    hub.show(session.session_id, ["Ready."] + [""] * 239)
+    browser.execute_script(f"location.hash = '#session/{session.session_id}'")
+    wait_text(browser, ".term", "Ready.")
+    assert browser.execute_script(seen) == 24
+    hub.show(session.session_id, [f"line {number}" for number in range(120)] + ["Go on?"] + [""] * 119)
+    wait_text(browser, ".term", "Go on?")
+    assert browser.execute_script(seen) == 121
+    inside = """const box = document.querySelector('.term').getBoundingClientRect();
+        const line = document.querySelectorAll('.rows > div')[120].getBoundingClientRect();
+        return line.top >= box.top && line.bottom <= box.bottom"""
+    assert browser.execute_script(inside)
 
 
 def test_a_screen_is_sent_only_while_somebody_looks(hub: ThreadedHub, browser: webdriver.Chrome) -> None:

@@ -261,7 +261,8 @@ export function receiptLine({ prompt, sentence, stage }, close) {
   const reached = STAGES.indexOf(stage);
   const lost = mineLost(prompt);
   const bad = Boolean(lost) || ["still_there", "failed", "expired"].includes(stage);
-  const said = lost ? lost.textContent : reached >= 0 || !sentence ? t("“{label}” to {name}", { label: prompt.answer?.label || own?.label || "", name: nameOf(prompt) }) : sentence;
+  const told = lost ? lost.textContent : reached >= 0 ? "" : sentence;
+  const said = told ? `${nameOf(prompt)}: ${told}` : t("“{label}” to {name}", { label: prompt.answer?.label || own?.label || "", name: nameOf(prompt) });
   return el("div", { cls: `receipt ${bad ? "bad" : ""}`, role: "status", "data-receipt": prompt.prompt_id },
     el("a", { href: `#prompt/${prompt.prompt_id}`, title: sentenceOf(prompt) }, said),
     reached >= 0 && !lost ? el("ol", { cls: "stages", "aria-label": t("What became of the answer") }, ...stageItems(reached)) : null,

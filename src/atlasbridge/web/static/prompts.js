@@ -14,6 +14,7 @@ export function promptsView(main, page, given, name) {
   let [id, listed] = [given || "", name === "list"];
   let card = null; // the one that is drawn
   let drawing = false;
+  let goneAt = -Infinity; // when the question on the card went from the screen
   const noted = new Set(); // prompts whose end is told above the next card
   const list = el("div", { cls: "stack", id: "cards" });
   const inbox = new Inbox(() => draw());
@@ -31,19 +32,30 @@ export function promptsView(main, page, given, name) {
   // An answer that is on its way: its card stays until it is known what became of it.
   const isPending = (one) => ["sending", "unknown"].includes(myAnswer(one.prompt.prompt_id)?.state);
 
+  // A question that went from the screen can be asked again at once: its card stays for a moment, but takes no answer.
+  function mayReturn(one) {
+    if (!isWithdrawn(one.prompt.prompt_id) || askedAgain(one.prompt)) { goneAt = -Infinity; return false; }
+    const now = performance.now();
+    if (goneAt === -Infinity) { goneAt = now; one.lock(true); setTimeout(soon, RETURNS_MS); }
+    return now - goneAt < RETURNS_MS - 1;
+  }
+
   function current() {
     if (id && prompts.has(id)) return prompts.get(id);
     if (card && prompts.has(card.prompt.prompt_id)) return prompts.get(card.prompt.prompt_id);
-    return nextOf(prompts.values(), "");
+    const again = card && askedAgain(card.prompt);
+    if (again && id === card.prompt.prompt_id) { id = again.prompt_id; window.history.replaceState(null, "", `#prompt/${id}`); }
+    return again || nextOf(prompts.values(), "");
   }
 
   function draw() {
     if (!steady.mayDraw()) return;
     const many = prompts.size > 1;
     const onlyList = many && listed && !room.matches;
-    if (card && !isPending(card) && !prompts.has(card.prompt.prompt_id)) noted.add(card.prompt.prompt_id);
+    const kept = card && (isPending(card) || mayReturn(card)) ? card.prompt : null;
+    if (card && !kept && !prompts.has(card.prompt.prompt_id) && !askedAgain(card.prompt)) noted.add(card.prompt.prompt_id);
     if (many) inbox.draw(); else if (!inbox.node.hidden) inbox.clear();
-    const shown = card && isPending(card) ? card.prompt : onlyList ? null : current();
+    const shown = kept || (onlyList ? null : current());
     frame.classList.toggle("many", many);
     frame.classList.toggle("open", many && !onlyList);
     inbox.node.hidden = !many;
@@ -53,7 +65,7 @@ export function promptsView(main, page, given, name) {
     back.hidden = !many || onlyList;
     back.textContent = `‹ ${t("All {count} waiting", { count: prompts.size })}`;
     show(late, waiting.size ? [el("h2", {}, t("Still waiting")), el("div", { cls: "stack" }, ...[...waiting.values()].map(lateCard))] : []);
-    const done = settled.filter(({ prompt }) => prompt.prompt_id !== card?.prompt.prompt_id && !waiting.has(prompt.prompt_id));
+    const done = settled.filter(({ prompt }) => prompt.prompt_id !== card?.prompt.prompt_id && !waiting.has(prompt.prompt_id) && !askedAgain(prompt));
     show(over, done.length ? [el("h2", {}, t("Settled just now")), el("div", { cls: "stack" }, ...done.map(overCard))] : []);
   }
 
@@ -86,8 +98,11 @@ export function promptsView(main, page, given, name) {
       if (id && !prompts.has(id) && prompt?.prompt_id !== id && !before.childNodes.length) { id = ""; window.history.replaceState(null, "", listed ? "#list" : "#prompts"); }
       const writing = same && card.node.contains(document.activeElement) && document.activeElement.matches("input, textarea");
       if (writing) return;
+      const more = Boolean(card && prompt) && (same || askedAgain(card.prompt) === prompt);
       card = prompt ? new Card(prompt, page.host) : null;
-      steady.moved(answered);
+      goneAt = -Infinity;
+      if (more && card.can) card.say(t("More is known of it now. Read it again."), "warn");
+      steady.moved(answered || more);
       show(list, card?.node);
       if (!same && !room.matches && !document.activeElement?.closest?.("input, textarea")) window.scrollTo(0, 0);
     }
@@ -147,6 +162,15 @@ export function promptsView(main, page, given, name) {
 // Whether more is known of the same prompt now: a hook that came late tells what the screen could not show.
 const improved = (before, now) => before.whole !== now.whole || before.subject?.text !== now.subject?.text || before.may_answer !== now.may_answer
   || Boolean(before.constraints.disagrees) !== Boolean(now.constraints.disagrees);
+
+const RETURNS_MS = 400;
+const isWithdrawn = (id) => settled.find(({ prompt }) => prompt.prompt_id === id)?.prompt.state === "withdrawn";
+
+// The same question under a new id: its hook told more after it was asked, and an answer to the first one is refused.
+function askedAgain({ prompt_id: id, session_id: session, digest }) {
+  if (!digest || !isWithdrawn(id)) return undefined;
+  return [...prompts.values()].find((prompt) => prompt.session_id === session && prompt.digest === digest);
+}
 
 // Nothing moves under a finger.  While one is down nothing is redrawn, and only a press that went down and up on the same
 // control, at the same place, after that place had rested for a moment, counts.  Keys and assistive tools press without one.

@@ -14,6 +14,7 @@ const PLAIN = /^[\x20-\x7e]*$/;
 const WIDE = /^(\p{Emoji_Presentation}|[\u1100-\u115f\u2e80-\u303e\u3041-\u33ff\u3400-\u4dbf\u4e00-\u9fff\ua000-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6]|[\u{20000}-\u{3fffd}]|.\ufe0f)/u;
 const letters = typeof Intl.Segmenter === "function" ? new Intl.Segmenter(undefined, { granularity: "grapheme" }) : null;
 const seen = new Map();
+const LEAST_ROWS = 24; // a tool alone can have a window of hundreds of rows; of those that are empty below, so many are shown
 
 function colour(value) {
   if (typeof value === "string") return HEX.test(value) ? value : "";
@@ -86,6 +87,8 @@ function row(runs) {
   return line;
 }
 
+const isEmpty = (line) => !line.textContent.trim() && ![...line.children].some((span) => span.style.backgroundColor);
+
 export class Screen {
   constructor(label, role = "region") {
     this.past = el("div", { cls: "past" });
@@ -109,8 +112,19 @@ export class Screen {
     } else if (Array.isArray(frame.lines)) this.text(frame.lines.join("\n"));
     if (Array.isArray(frame.modes)) this.modes = frame.modes;
     if (frame.cols) this.fit(frame.cols);
+    this.cursor?.remove();
+    this.hideBelow(frame);
     this.point(frame);
-    if (atEnd && this.past.children.length) this.bottom();
+    if (atEnd) this.bottom();
+  }
+
+  // Empty rows below the last one with words and below the cursor are not drawn.
+  hideBelow({ cursor, cursor_visible: visible }) {
+    const rows = [...this.rows.children];
+    const lowest = visible && Array.isArray(cursor) ? Number(cursor[0]) : 0;
+    let used = rows.length;
+    while (used > LEAST_ROWS && used - 1 > lowest && isEmpty(rows[used - 1])) used -= 1;
+    rows.forEach((line, at) => { line.hidden = at >= used; });
   }
 
   // What scrolled off, above what is live; the view stays on the live part's first row.
@@ -123,7 +137,7 @@ export class Screen {
   bottom() { this.node.scrollTop = this.node.scrollHeight; }
 
   words() {
-    return [...this.past.children, ...this.rows.children].filter((node) => node !== this.cursor).map((node) => node.textContent.trimEnd()).join("\n");
+    return [...this.past.children, ...this.rows.children].filter((node) => node !== this.cursor).map((node) => node.textContent.trimEnd()).join("\n").trimEnd();
   }
 
   // The cursor lies over the rows, after them, so that rows keep their numbers.

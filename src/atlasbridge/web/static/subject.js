@@ -23,7 +23,7 @@ function asking(prompt, lines) {
   return found ? found[1] : lines.length - 1;
 }
 
-const wordsOf = (prompt) => prompt.question || prompt.excerpt;
+const wordsOf = (prompt) => prompt.last_words || prompt.question || prompt.excerpt;
 const unclear = (prompt) => prompt.type === "unknown" && !prompt.constraints.idle; // an editor at rest asks nothing
 
 // "": nothing is asked in words that could be set large.
@@ -64,6 +64,7 @@ export function asked(prompt) {
 
 // What a person must know before they approve.  `missing`: lines that are not here; 0 where their number is not known.
 export function warningOf(prompt) {
+  if (prompt.constraints.idle) return null; // there is nothing to approve
   const [missing, hidden] = [Number(prompt.constraints.missing_lines) || 0, Number(prompt.constraints.hidden_rows) || 0];
   if (prompt.constraints.disagrees) return el("p", { cls: "word bad" }, t("What the tool announced and what its screen shows are not the same. You can only refuse this here."));
   if (prompt.whole === false) return el("p", { cls: "word warn" }, missing ? t("Not whole: 1 line is missing.|Not whole: {count} lines are missing.", { count: missing }) : hidden ? t("Not whole: the tool hides 1 row of it, and more can be missing.|Not whole: the tool hides {count} rows of it, and more can be missing.", { count: hidden }) : t("Not whole: how much is missing cannot be told. Look at the session before you approve."));
