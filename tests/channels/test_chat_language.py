@@ -152,6 +152,12 @@ SERVERS = [
     ),
     *("core/daemon/operations.py", "core/daemon/rules.py"),
 ]
+SERVED = sorted(
+    str(one.relative_to(FOLDER.parent))
+    for place in ("web", "fleet/server")
+    for one in (FOLDER.parent / place).glob("*.py")
+)
+SENTENCE = re.compile(r"(?s)[A-Z{].*\w.* .*\w.* .*[.…?]")
 SAYS = {"Refused", "Reject", "Denied", "ConfigError", "problem", "login_page", "refuse", "t"}
 FOR_OTHER_PROGRAMS = {
     *("send the body as application/json", "this is not the body that was signed", "number {} comes first"),
@@ -169,7 +175,10 @@ FOR_OTHER_PROGRAMS = {
     *("try again in a moment", "list them with: atlasbridge passkey list", "list them with: atlasbridge web devices"),
     *("listening on {} without TLS would send tokens in the clear", "write it as https://…"),
     "give --cert and --key, or put a proxy with TLS before it and say --url https://…",
-    *("cannot listen on {}:{}: {}", "choose another --port"),
+    *("cannot listen on {}:{}: {}", "choose another --port", "The database cannot be reached."),  # of /readyz
+    # in the API's own document
+    *("Needs the scope `{}`.", "Prompts, sessions and records."),
+    "Server-sent events; the page of the API says what each has in it.",
 }
 
 
@@ -199,6 +208,25 @@ def test_no_sentence_of_the_servers_stands_outside_the_catalogues(name: str) -> 
     assert sorted(said - known - FOR_OTHER_PROGRAMS) == []
 
 
+def full_sentences(code: str) -> set[str]:
+    """The literals that are whole sentences, wherever they are: in a call, a constant, a field of a message."""
+    return {HOLES.sub("{}", text) for text in literals(ast.parse(code)) if SENTENCE.fullmatch(text)}
+
+
+@pytest.mark.parametrize("name", SERVED)
+def test_no_whole_sentence_of_the_servers_stands_outside_the_catalogues(name: str) -> None:
+    known = {HOLES.sub("{}", text) for place in PLACES for text in catalogue("de", place)}
+    said = full_sentences((FOLDER.parent / name).read_text())
+    assert sorted(said - known - FOR_OTHER_PROGRAMS) == []
+
+
+def test_a_sentence_in_any_place_is_found() -> None:
+    assert full_sentences('told["sentence"] = f"Given to {name}, which is silent."') == {
+        "Given to {}, which is silent."
+    }
+    assert full_sentences('"""A module. It has words."""\nlog.info("It has started %s.", name)') == set()
+
+
 def test_a_server_answers_in_the_language_that_a_request_asks_for() -> None:
     with reading(Reader("de")):
         assert hub_says("There is no such prompt.") == "Es gibt keine solche Frage."
@@ -215,7 +243,7 @@ def hub_sentences() -> set[str]:
 def all_constants() -> set[str]:
     """Every text in the servers' modules."""
     said: set[str] = set()
-    for name in (*SERVERS, "fleet/server/machines.py", "web/channel.py"):
+    for name in (*SERVERS, *SERVED):
         nodes = ast.walk(ast.parse((FOLDER.parent / name).read_text()))
         said |= {str(node.value) for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)}
     return said

@@ -22,7 +22,7 @@ from atlasbridge.channels.templates import Button, Role
 from atlasbridge.core.escape import escape_controls
 from atlasbridge.core.ids import short_id
 from atlasbridge.core.prompt.model import Choice, PromptRecord
-from atlasbridge.core.session.model import SessionRecord
+from atlasbridge.core.session.model import SessionRecord, session_name
 from atlasbridge.core.values import frozen
 
 
@@ -85,7 +85,7 @@ def question(
 
 def short_question(record: PromptRecord, session: SessionRecord) -> Card:
     """For a service that refuses the whole message: it says that a prompt waits and where to read it."""
-    title = f"❗ {t('{name} asks something', name=templates.session_name(session))}"
+    title = f"❗ {t('{name} asks something', name=session_name(session))}"
     return Card(title=title, text=f"{t(templates.NOT_SHOWN)}\n{short_id(record.prompt_id)}")
 
 
@@ -105,7 +105,7 @@ def ended(record: PromptRecord, session: SessionRecord, outcome: Outcome, host: 
 def notice(message: str, session: SessionRecord | None = None, host: str = "", rows: Rows = ()) -> Card:
     about = ""
     if session is not None:
-        name = templates.session_name(session)
+        name = session_name(session)
         parts = (name, templates.tool_name(session), short_id(session.session_id), templates.host_name(session, host))
         about = " · ".join(part for part in parts if part)
     return Card(kind=about, text=escape_controls(message) or "…", rows=rows)

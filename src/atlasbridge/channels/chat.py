@@ -69,7 +69,7 @@ from atlasbridge.channels.receipts import (
     render_fate,
     timer_typed,
 )
-from atlasbridge.channels.templates import CHANGED, render_brief, render_left, session_name
+from atlasbridge.channels.templates import CHANGED, render_brief, render_left
 from atlasbridge.channels.transcript import split_rows
 from atlasbridge.core.clock import iso, parse_iso
 from atlasbridge.core.errors import ChannelError
@@ -79,7 +79,7 @@ from atlasbridge.core.operations import Caller, Refused
 from atlasbridge.core.ports import HubApi
 from atlasbridge.core.prompt.answer import first_line
 from atlasbridge.core.prompt.model import OPEN, InboundReply, PromptRecord, Receipt, Refusal, Reject
-from atlasbridge.core.session.model import SessionRecord, SessionState
+from atlasbridge.core.session.model import SessionRecord, SessionState, session_name
 from atlasbridge.core.values import frozen, replace
 
 # The summary of prompts that came and ended while the connection to the chat was down. Pure.

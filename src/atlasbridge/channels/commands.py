@@ -19,7 +19,7 @@ from atlasbridge.channels.grant_card import examples
 from atlasbridge.channels.incoming import MOST_OFFERED, NOTHING_OPEN, WHICH, active
 from atlasbridge.channels.language import LANGUAGES, Reader, hub_says, known_language, language_key, reading, t
 from atlasbridge.channels.screenshot import make_picture
-from atlasbridge.channels.templates import CONTINUE, LIMIT_BUTTON, count_changes, render_left, session_name, tool_name
+from atlasbridge.channels.templates import CONTINUE, LIMIT_BUTTON, count_changes, render_left, tool_name
 from atlasbridge.channels.transcript import last_answer, rows_of, since_instruction
 from atlasbridge.core.clock import Clock, parse_duration
 from atlasbridge.core.escape import escape_controls
@@ -30,7 +30,7 @@ from atlasbridge.core.prompt.answer import first_line
 from atlasbridge.core.prompt.gate import SHORT_ID
 from atlasbridge.core.prompt.model import InboundReply, PromptRecord, PromptState
 from atlasbridge.core.scheduler.times import find_zone, parse_when
-from atlasbridge.core.session.model import SessionRecord
+from atlasbridge.core.session.model import SessionRecord, session_name
 
 
 def _of(operation: Operation[..., Any], use: str = "") -> str:
@@ -172,7 +172,7 @@ def find_session(sessions: list[SessionRecord], start: str) -> SessionRecord | N
     running = active(sessions)
     labelled = [one for one in running if wanted and one.label.lower() == wanted]
     begun = [one for one in running if wanted and one.session_id.startswith(wanted)]
-    named = [one for one in running if wanted and templates.session_name(one).lower() == wanted]
+    named = [one for one in running if wanted and session_name(one).lower() == wanted]
     found = labelled or begun or named
     if len(wanted) >= SHORT_ID:
         found += [one for one in begun if one not in found]
@@ -208,7 +208,7 @@ def render_sessions(sessions: list[SessionRecord], prompts: list[PromptRecord], 
         count = t("1 pending prompt|{count} pending prompts", count=waiting) if waiting else none
         mark = f" ← {t('plain texts go here')}" if session.session_id == chosen else ""
         lines.append(
-            f"{templates.session_name(session)} · {templates.tool_name(session)} · {state}"
+            f"{session_name(session)} · {templates.tool_name(session)} · {state}"
             f"{mark}\n   {short_id(session.session_id)} · PID {session.pid} · {count}"
             f" · {escape_controls(session.cwd, keep_lines=False)[-60:]}"
         )
@@ -217,7 +217,7 @@ def render_sessions(sessions: list[SessionRecord], prompts: list[PromptRecord], 
 
 def render_status(prompts: list[PromptRecord], sessions: list[SessionRecord]) -> str:
     """List the open prompts first, the soonest deadline at the top. Idle sessions are listed separately."""
-    names = {session.session_id: templates.session_name(session) for session in sessions}
+    names = {session.session_id: session_name(session) for session in sessions}
     asking = sorted((one for one in prompts if not one.prompt.idle), key=lambda one: one.expires_at)
     resting = [names.get(one.session_id, "?") for one in prompts if one.prompt.idle]
     lines = [
@@ -642,7 +642,7 @@ class _Said:
         if name not in known:
             said = "Say {sign}new NAME, or {sign}new NAME: INSTRUCTION, with one of: {names}"
             return t(said, sign=self._sign, names=", ".join(known))
-        started = await self._hub.launch(name, instruction=instruction)
+        started = await self._hub.launch(name, name=name, instruction=instruction)
         if isinstance(started, Refused):
             return t("It could not be started: {sentence}", sentence=hub_says(started.message))
         return f"{t('Started {name}.', name=name)} {hub_says(started.message)}".strip()

@@ -13,14 +13,14 @@ from atlasbridge.channels.base import OneWayChannel
 from atlasbridge.channels.language import machine_reader, reading, say_digest, t
 from atlasbridge.channels.receipts import is_end
 from atlasbridge.channels.settings import DesktopSettings
-from atlasbridge.channels.templates import render_headline, render_notice, session_name, tool_name
+from atlasbridge.channels.templates import render_headline, render_notice, tool_name
 from atlasbridge.core.clock import Clock
 from atlasbridge.core.errors import ChannelError, ConfigError
 from atlasbridge.core.escape import escape_controls
 from atlasbridge.core.ids import short_id
 from atlasbridge.core.ports import HubApi
 from atlasbridge.core.prompt.model import PromptRecord, Receipt
-from atlasbridge.core.session.model import SessionRecord
+from atlasbridge.core.session.model import SessionRecord, session_name
 
 # Command lines of the desktop's own program: show, replace or remove a notification. Pure. Text is passed as a separate
 # argument, so that the output of a tool is never read as an option, markup or script.

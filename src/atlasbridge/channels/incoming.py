@@ -20,14 +20,13 @@ from atlasbridge.channels.delivery import Shown
 from atlasbridge.channels.files import MOST_IN, NotHanded, save_inside, too_large
 from atlasbridge.channels.language import hub_says, t
 from atlasbridge.channels.outbox import Refused, Unreachable
-from atlasbridge.channels.templates import session_name
 from atlasbridge.core.clock import RateWindow
 from atlasbridge.core.escape import escape_controls
 from atlasbridge.core.ids import short_id
 from atlasbridge.core.ports import HubApi
 from atlasbridge.core.prompt.gate import fate
 from atlasbridge.core.prompt.model import OPEN, PromptRecord
-from atlasbridge.core.session.model import SessionRecord, SessionState
+from atlasbridge.core.session.model import SessionRecord, SessionState, session_name
 from atlasbridge.core.values import frozen
 
 if TYPE_CHECKING:

@@ -29,7 +29,6 @@ from atlasbridge.channels.templates import (
     render_buttons,
     render_headline,
     render_notice,
-    session_name,
     tool_name,
 )
 from atlasbridge.core.clock import Clock
@@ -39,7 +38,7 @@ from atlasbridge.core.ids import short_id
 from atlasbridge.core.ports import HubApi
 from atlasbridge.core.prompt.gate import SHORT_NONCE
 from atlasbridge.core.prompt.model import InboundReply, PromptRecord, Receipt, Reject
-from atlasbridge.core.session.model import SessionRecord
+from atlasbridge.core.session.model import SessionRecord, session_name
 
 log = logging.getLogger(__name__)
 

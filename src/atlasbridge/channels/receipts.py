@@ -179,7 +179,13 @@ def _short(text: str) -> str:
 
 NAME_LIMIT = 40
 TIMER = "auto:"
-PLACES = {"cli": "a terminal", "local": "a terminal", "web": "the page", "grant": "a standing answer"}
+PLACES = {
+    "cli": "a terminal",
+    "local": "a terminal",
+    "web": "the page",
+    "grant": "a standing answer",
+    "ntfy": "a phone",
+}
 
 
 class People:

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 from atlasbridge.channels.base import OneWayChannel
 from atlasbridge.channels.language import Reader, reading, say_digest, t
 from atlasbridge.channels.settings import TellSettings
-from atlasbridge.channels.templates import host_name, render_headline, render_notice, session_name, tool_name
+from atlasbridge.channels.templates import host_name, render_headline, render_notice, tool_name
 from atlasbridge.core.clock import Clock
 from atlasbridge.core.distribution import install_line
 from atlasbridge.core.errors import ChannelError, ConfigError
@@ -19,7 +19,7 @@ from atlasbridge.core.escape import escape_controls
 from atlasbridge.core.ids import short_id
 from atlasbridge.core.ports import HubApi
 from atlasbridge.core.prompt.model import PromptRecord, Receipt
-from atlasbridge.core.session.model import SessionRecord
+from atlasbridge.core.session.model import SessionRecord, session_name
 
 LONGEST = 1000  # the smallest limit of many services
 TOLD_ENDS = {

@@ -19,7 +19,7 @@ from atlasbridge.core.policy.approval import CARD, PROOF, may_be_granted
 from atlasbridge.core.prompt.answer import decide_answer, first_line, named_key
 from atlasbridge.core.prompt.model import OPEN, Choice, Prompt, PromptRecord, PromptType, Reject
 from atlasbridge.core.scheduler.times import LIMIT
-from atlasbridge.core.session.model import INTEGRATIONS, SessionRecord
+from atlasbridge.core.session.model import INTEGRATIONS, SessionRecord, session_name
 
 LABEL_LIMIT = 40
 NOT_SHOWN = "It could not be shown here. Read and answer it on the page, or with: atlasbridge approvals"
@@ -66,14 +66,6 @@ class Button:
 
 def tool_name(session: SessionRecord) -> str:
     return TOOL_NAMES.get(session.tool, escape_controls(session.tool, keep_lines=False)[:LABEL_LIMIT])
-
-
-def session_name(session: SessionRecord) -> str:
-    """The display name: label, else folder, else tool; with the machine if there are several."""
-    folder = escape_controls(session.cwd, keep_lines=False).rstrip("/").rpartition("/")[2]
-    label = escape_controls(session.label, keep_lines=False).strip()
-    name = (label or folder or tool_name(session))[:LABEL_LIMIT]
-    return f"{name}@{escape_controls(session.machine, keep_lines=False)[:LABEL_LIMIT]}" if session.machine else name
 
 
 def host_name(session: SessionRecord, host: str) -> str:

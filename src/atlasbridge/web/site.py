@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from atlasbridge import __version__
+from atlasbridge.channels.language import t
 from atlasbridge.core.clock import Clock, RateWindow, iso
 from atlasbridge.core.escape import escape_controls
 from atlasbridge.core.ids import new_id, short_id
@@ -185,8 +186,8 @@ def _which_setup() -> str:
     """Tell people whether tools can access the hub's own files."""
     setup = read_setup()
     if setup is not None and hasattr(os, "getuid") and os.getuid() == setup.uid:
-        return f"The hub is a user of its own ({setup.user})."
-    return "The hub and your tools are one user."
+        return t("The hub is a user of its own ({name}).", name=setup.user)
+    return t("The hub and your tools are one user.")
 
 
 @dataclass(slots=True)

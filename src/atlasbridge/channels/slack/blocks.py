@@ -21,7 +21,7 @@ from atlasbridge.channels.outbox import Params
 from atlasbridge.channels.templates import Role, needs_words, takes_words
 from atlasbridge.core.escape import escape_controls
 from atlasbridge.core.prompt.model import Choice, Prompt, PromptRecord
-from atlasbridge.core.session.model import SessionRecord
+from atlasbridge.core.session.model import SessionRecord, session_name
 
 SIGN = "!"  # before a command in a message, because Slack reserves the slash
 PICK = "pck"  # the block and the element with the marks
@@ -235,7 +235,7 @@ def render_modal(record: PromptRecord, session: SessionRecord, label: str = "") 
         "type": "modal",
         "callback_id": CALLBACK,
         "private_metadata": encode_verb(record, Verb.WRITE, "words" if label else ""),
-        "title": plain(templates.session_name(session)[:MODAL_TITLE]),
+        "title": plain(session_name(session)[:MODAL_TITLE]),
         "submit": plain(t("Send")),
         "close": plain(t("Cancel")),
         "blocks": [

@@ -31,13 +31,13 @@ from atlasbridge.channels.slack.blocks import (
     parse_slash,
     plain_text,
 )
-from atlasbridge.channels.templates import reads_as_words, session_name, tool_name
+from atlasbridge.channels.templates import reads_as_words, tool_name
 from atlasbridge.core.clock import Clock
 from atlasbridge.core.errors import ChannelError
 from atlasbridge.core.ids import short_id
 from atlasbridge.core.ports import HubApi
 from atlasbridge.core.prompt.model import PromptRecord
-from atlasbridge.core.session.model import SessionRecord
+from atlasbridge.core.session.model import SessionRecord, session_name
 from atlasbridge.core.values import replace
 
 # Reads the kind, the id and the sender of a Socket Mode envelope. Pure.

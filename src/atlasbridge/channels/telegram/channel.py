@@ -22,13 +22,13 @@ from atlasbridge.channels.settings import TelegramSettings
 from atlasbridge.channels.telegram import messages
 from atlasbridge.channels.telegram.api import Batch, BotApi, Poller
 from atlasbridge.channels.telegram.messages import cut_text, file_of, in_topic, parse_marks, parse_toggle, reply_to
-from atlasbridge.channels.templates import pickable, picked_value, render_left, session_name, tool_name
+from atlasbridge.channels.templates import pickable, picked_value, render_left, tool_name
 from atlasbridge.core.clock import Clock
 from atlasbridge.core.escape import escape_controls
 from atlasbridge.core.ids import short_id
 from atlasbridge.core.ports import HubApi
 from atlasbridge.core.prompt.model import OPEN, InboundReply, PromptRecord, Receipt, Reject
-from atlasbridge.core.session.model import SessionRecord
+from atlasbridge.core.session.model import SessionRecord, session_name
 from atlasbridge.core.values import replace
 
 FORWARDED = "A forwarded message, or one that a bot wrote, is not taken as an answer. Write it yourself."

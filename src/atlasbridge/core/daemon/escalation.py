@@ -11,7 +11,6 @@ from typing import Protocol
 
 from atlasbridge.core.clock import Clock, iso, parse_iso
 from atlasbridge.core.daemon.parts import HubParts
-from atlasbridge.core.escape import escape_controls
 from atlasbridge.core.policy.escalation import (
     ANSWER,
     HOUR_S,
@@ -29,7 +28,7 @@ from atlasbridge.core.prompt.model import OPEN, PromptRecord
 from atlasbridge.core.routing.policy import decide_escalation
 from atlasbridge.core.routing.router import PromptRouter
 from atlasbridge.core.scheduler.times import minute_of_day
-from atlasbridge.core.session.model import SessionRecord
+from atlasbridge.core.session.model import SessionRecord, session_name
 from atlasbridge.core.values import frozen, mutable
 
 # A digest is one message about several questions that arrived together. It is edited when questions are added or
@@ -81,7 +80,7 @@ def render_digest(lines: Iterable[str], settled: int) -> str:
 
 
 def digest_line(record: PromptRecord, session: SessionRecord) -> str:
-    name = escape_controls(session.label or session.tool, keep_lines=False)
+    name = session_name(session)
     if record.prompt.secret:
         return f"• {name}: a secret"
     if record.prompt.idle:

@@ -22,7 +22,7 @@ from atlasbridge.core.prompt.answer import INSTRUCTION_LIMIT, decide_answer, lab
 from atlasbridge.core.prompt.gate import UNKNOWN
 from atlasbridge.core.prompt.model import OPEN, Answer, InboundReply, PromptRecord, Receipt, Refusal, Reject
 from atlasbridge.core.scheduler.times import LIMIT, LONGEST_S, find_reset, find_zone, parse_when, say_moment
-from atlasbridge.core.session.model import SessionRecord, SessionState
+from atlasbridge.core.session.model import SessionRecord, SessionState, session_name
 from atlasbridge.core.values import replace
 
 LIMIT_RESETS = "limit-resets"
@@ -230,7 +230,7 @@ class ScheduledAnswers:
             "what": "ask again" if one.kind == SNOOZE else f"answer {_quote(one, record)}",
             "when": say_moment(parse_iso(one.due_at), zone, self._hub.clock.wall()),
             "session_id": session.session_id if session else "",
-            "name": escape_controls(session.label or session.tool, keep_lines=False) if session else "",
+            "name": session_name(session) if session else "",
             "excerpt": record.prompt.excerpt if record else "",
         }
 
@@ -336,7 +336,7 @@ class InstructionQueue:
             {
                 "queue_id": item["id"],
                 "session_id": session.session_id,
-                "name": escape_controls(session.label or session.tool, keep_lines=False),
+                "name": session_name(session),
                 "text": item["text"],
                 "by": item["identity"],
                 "by_name": self._hub.ledger.name_of(item["identity"]) or item["place"] or item["identity"],

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import StrEnum
 from typing import Any
 
+from atlasbridge.core.escape import escape_controls
 from atlasbridge.core.ids import short_id
 from atlasbridge.core.values import frozen
 
@@ -60,6 +61,17 @@ _PUBLIC = (
     *("session_id", "tool", "command", "pid", "host_pid", "state", "attached", "stopped", "cwd", "label"),
     *("started_at", "ended_at", "exit_code", "open_prompt"),
 )
+
+
+NAME_LIMIT = 40
+
+
+def session_name(session: SessionRecord) -> str:
+    """What chats call the session: its label, else its folder, else its tool; with the machine if there are several."""
+    folder = escape_controls(session.cwd, keep_lines=False).rstrip("/").rpartition("/")[2]
+    label = escape_controls(session.label, keep_lines=False).strip()
+    name = (label or folder or escape_controls(session.tool, keep_lines=False))[:NAME_LIMIT]
+    return f"{name}@{escape_controls(session.machine, keep_lines=False)[:NAME_LIMIT]}" if session.machine else name
 
 
 # How a person names a session or a prompt: by its id, its name, or a unique beginning of either. Pure.
