@@ -115,11 +115,15 @@ export function auditView(main, page, promptId) {
   return () => {};
 }
 
+const reasons = () => ({
+  answered_at_terminal: t("answered at the terminal"), moved_on: t("the tool moved on"), answered: t("answered"), asked_again: t("asked again"), exited: t("the tool has ended"), host_lost: t("the session has crashed"),
+});
+
 function auditEntry(record) {
   const { seq, event, hash, prev_hash: before, ts, ...rest } = record;
   const who = by(rest.decided_by || rest.identity || rest.by);
   const session = sessions.get(rest.session_id);
-  const facts = [session ? session.label || session.tool : rest.tool, rest.channel, rest.value && `“${rest.value}”`, rest.reason].filter((word) => typeof word === "string" && word).join(" · ");
+  const facts = [session ? session.label || session.tool : rest.tool, rest.channel, rest.value && `“${rest.value}”`, reasons()[rest.reason] || rest.reason].filter((word) => typeof word === "string" && word).join(" · ");
   const name = String(event);
   return el("li", {}, el("details", { cls: "item entry" },
     el("summary", {}, el("time", { datetime: ts, title: moment(ts) }, ts ? new Date(ts).toLocaleTimeString(language()) : ""), el("strong", { cls: BAD.has(name) ? "bad" : "" }, says()[name] || name),
