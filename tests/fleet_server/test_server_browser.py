@@ -65,6 +65,12 @@ async def test_a_person_answers_for_two_machines_in_a_browser(fleet_server: HubA
         for view, shown_there in (("sessions", "deploy"), ("machines", "connected")):
             await asyncio.to_thread(browser.execute_script, f"location.hash = '#{view}'")
             await asyncio.to_thread(wait_text, browser, "main", shown_there)
+        await asyncio.to_thread(browser.execute_script, "location.hash = '#sessions'")
+        first_of = "location.hash = document.querySelector(\"main a[href^='#session/']\").hash"
+        await asyncio.to_thread(find, browser, "main a[href^='#session/']")
+        await asyncio.to_thread(browser.execute_script, first_of)
+        await asyncio.to_thread(wait_text, browser, ".session-head", "live")
+        assert "atlasbridge web" not in await asyncio.to_thread(text_of, browser, "main"), "a hub's command at a fleet"
         assert await asyncio.to_thread(complaints, browser) == []
     finally:
         await asyncio.to_thread(browser.quit)

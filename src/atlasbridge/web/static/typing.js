@@ -1,6 +1,6 @@
 // Typing into a session: the switch, the field and the keys for phones, and the real keyboard on the screen itself.
 
-import { may, newKey, post } from "/api.js";
+import { may, newKey, offers, post } from "/api.js";
 import { el, PLAIN, speak, toast } from "/dom.js";
 import { t } from "/words.js";
 
@@ -10,6 +10,7 @@ const CONTROLS = ["c", "d", "z", "l", "r"];
 const PASTE = 2004; // the program wants pasted text marked as such
 
 export function typingBar(id, screen) {
+  if (!offers("typing")) return { node: null, off: () => {} };
   if (!may("admin")) return { node: el("small", {}, t("This browser cannot type into sessions. Make a link that can with: atlasbridge web --scope admin")), off: () => {} };
   const typing = el("input", { type: "checkbox", id: "typing", role: "switch" });
   const line = el("div", { cls: "stack typing", hidden: true });
