@@ -175,18 +175,26 @@ def test_answered_elsewhere_says_by_whom(hub: ThreadedHub, browser: webdriver.Ch
     assert browser.find_elements("css selector", "[data-prompt]") == []
 
 
-def test_a_hook_that_comes_late_improves_the_open_card_and_no_other_comes_in_its_place(
-    hub: ThreadedHub, browser: webdriver.Chrome
+@pytest.mark.parametrize("seen_between", [False, True])
+def test_a_hook_that_comes_late_improves_the_open_card_and_no_other_stays_in_its_place(
+    hub: ThreadedHub, browser: webdriver.Chrome, seen_between: bool
 ) -> None:
-    """The hub asks again under a new id: an answer to what showed less is refused."""
+    """The hub asks again under a new id: an answer to what showed less is refused. The page may draw in between."""
     hub.ask(sample.YES_NO, hub.add_session(label="other"), ttl_s=60)
     session, part = hub.add_session(label="build"), replace(sample.MENU, digest="d", whole=False)
     first = hub.ask(part, session)
     browser.execute_script(f"location.hash = '#prompt/{first.prompt_id}'")
     wait_text(browser, "[data-prompt] .warn", "Not whole")
 
+    gone = Receipt("withdrawn", "It was asked again.")
+    browser.execute_script("const now = performance.now(); performance.now = () => now")
+    if seen_between:
+        hub.run(hub.hub.move(first, PromptState.WITHDRAWN, gone))
+        wait_text(browser, "[data-prompt] h2", "other")
+
     async def told_late() -> PromptRecord:
-        await hub.hub.move(first, PromptState.WITHDRAWN, Receipt("withdrawn", "It was asked again."))
+        if not seen_between:
+            await hub.hub.move(first, PromptState.WITHDRAWN, gone)
         return await hub.hub.raise_prompt(session, replace(command("sudo rm -rf build"), digest="d"))
 
     second = hub.run(told_late())

@@ -14,7 +14,7 @@ export function promptsView(main, page, given, name) {
   let [id, listed] = [given || "", name === "list"];
   let card = null; // the one that is drawn
   let drawing = false;
-  let goneAt = -Infinity; // when the question on the card went from the screen
+  let left = { prompt: null, at: -Infinity, addressed: false }; // the last card whose question went from the screen
   const noted = new Set(); // prompts whose end is told above the next card
   const list = el("div", { cls: "stack", id: "cards" });
   const inbox = new Inbox(() => draw());
@@ -32,30 +32,30 @@ export function promptsView(main, page, given, name) {
   // An answer that is on its way: its card stays until it is known what became of it.
   const isPending = (one) => ["sending", "unknown"].includes(myAnswer(one.prompt.prompt_id)?.state);
 
-  // A question that went from the screen can be asked again at once: its card stays for a moment, but takes no answer.
-  function mayReturn(one) {
-    if (!isWithdrawn(one.prompt.prompt_id) || askedAgain(one.prompt)) { goneAt = -Infinity; return false; }
-    const now = performance.now();
-    if (goneAt === -Infinity) { goneAt = now; one.lock(true); setTimeout(soon, RETURNS_MS); }
-    return now - goneAt < RETURNS_MS - 1;
-  }
-
   function current() {
     if (id && prompts.has(id)) return prompts.get(id);
     if (card && prompts.has(card.prompt.prompt_id)) return prompts.get(card.prompt.prompt_id);
-    const again = card && askedAgain(card.prompt);
-    if (again && id === card.prompt.prompt_id) { id = again.prompt_id; window.history.replaceState(null, "", `#prompt/${id}`); }
-    return again || nextOf(prompts.values(), "");
+    return nextOf(prompts.values(), "");
+  }
+
+  // A question that was asked again, with more of it, has its place back, also where the next card has just come there.
+  function returned() {
+    if (id && prompts.has(id)) return undefined; // a person opened another one
+    const gone = card && !prompts.has(card.prompt.prompt_id) ? { prompt: card.prompt, addressed: id === card.prompt.prompt_id } : performance.now() - left.at < RETURNS_MS ? left : null;
+    const again = gone?.prompt && askedAgain(gone.prompt);
+    if (again && gone.addressed) { id = again.prompt_id; window.history.replaceState(null, "", `#prompt/${id}`); }
+    if (again) left = { ...left, prompt: null };
+    return again;
   }
 
   function draw() {
     if (!steady.mayDraw()) return;
     const many = prompts.size > 1;
     const onlyList = many && listed && !room.matches;
-    const kept = card && (isPending(card) || mayReturn(card)) ? card.prompt : null;
+    const kept = card && isPending(card) ? card.prompt : null;
     if (card && !kept && !prompts.has(card.prompt.prompt_id) && !askedAgain(card.prompt)) noted.add(card.prompt.prompt_id);
     if (many) inbox.draw(); else if (!inbox.node.hidden) inbox.clear();
-    const shown = kept || (onlyList ? null : current());
+    const shown = kept || (onlyList ? null : returned() || current());
     frame.classList.toggle("many", many);
     frame.classList.toggle("open", many && !onlyList);
     inbox.node.hidden = !many;
@@ -86,7 +86,7 @@ export function promptsView(main, page, given, name) {
 
   // What became of the last answer stays in sight above the next card.
   function drawReceipt() {
-    const last = settled.find(({ prompt }) => noted.has(prompt.prompt_id));
+    const last = settled.find(({ prompt }) => noted.has(prompt.prompt_id) && !askedAgain(prompt));
     show(receipts, last ? [receiptLine(last, () => { noted.clear(); draw(); })] : []);
   }
 
@@ -95,12 +95,12 @@ export function promptsView(main, page, given, name) {
     if (same && (isPending(card) || card.busy || !improved(card.prompt, prompt))) card.progress();
     else if (card || prompt) {
       const answered = Boolean(card && myAnswer(card.prompt.prompt_id));
+      if (card && !same && isWithdrawn(card.prompt.prompt_id)) left = { prompt: card.prompt, at: performance.now(), addressed: id === card.prompt.prompt_id };
       if (id && !prompts.has(id) && prompt?.prompt_id !== id && !before.childNodes.length) { id = ""; window.history.replaceState(null, "", listed ? "#list" : "#prompts"); }
       const writing = same && card.node.contains(document.activeElement) && document.activeElement.matches("input, textarea");
       if (writing) return;
-      const more = Boolean(card && prompt) && (same || askedAgain(card.prompt) === prompt);
+      const more = Boolean(prompt) && (same || settled.some((item) => askedAgain(item.prompt) === prompt));
       card = prompt ? new Card(prompt, page.host) : null;
-      goneAt = -Infinity;
       if (more && card.can) card.say(t("More is known of it now. Read it again."), "warn");
       steady.moved(answered || more);
       show(list, card?.node);
@@ -163,7 +163,7 @@ export function promptsView(main, page, given, name) {
 const improved = (before, now) => before.whole !== now.whole || before.subject?.text !== now.subject?.text || before.may_answer !== now.may_answer
   || Boolean(before.constraints.disagrees) !== Boolean(now.constraints.disagrees);
 
-const RETURNS_MS = 400;
+const RETURNS_MS = 1000;
 const isWithdrawn = (id) => settled.find(({ prompt }) => prompt.prompt_id === id)?.prompt.state === "withdrawn";
 
 // The same question under a new id: its hook told more after it was asked, and an answer to the first one is refused.
