@@ -140,6 +140,8 @@ def test_a_secret_is_typed_into_a_hidden_field_and_forgotten(hub: ThreadedHub, b
 
 def test_several_marked_choices_are_sent_together(hub: ThreadedHub, browser: webdriver.Chrome) -> None:
     hub.ask(sample.SEVERAL)
+    find(browser, "input[type=checkbox]")
+    at_rest(browser)
     for value in ("1", "3"):
         find(browser, f"input[type=checkbox][value='{value}']").click()
     click(browser, ".send-marked")
