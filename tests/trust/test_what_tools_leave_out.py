@@ -156,9 +156,9 @@ def test_a_question_that_has_no_room_on_the_screen_can_be_refused_and_is_not_who
 
 def test_a_list_of_nobody_that_has_lost_its_question_is_not_whole() -> None:
     listed = "❯ Yes\n  No\n\nUse arrow keys, Enter to select\x1b[?25l"
-    play = Playbook(POLLING, "generic", 15, 40) >> f"\x1b[?1049h\x1b[H{listed}" >> 2.0 << Raised("multiple_choice")
+    play = Playbook(POLLING, "generic", 15, 40) >> f"\x1b[?1049h\x1b[H{listed}" >> 2.0 << Raised("yes_no")
     assert not play.prompt.asked_whole
-    play = Playbook(POLLING, "generic", 15, 40) >> listed >> 2.0 << Raised("multiple_choice")
+    play = Playbook(POLLING, "generic", 15, 40) >> listed >> 2.0 << Raised("yes_no")
     assert play.prompt.asked_whole
 
 

@@ -22,7 +22,8 @@ def raised(text: str, kind: str, probe: ProbeAnswer = READING) -> Prompt:
 
 def menu(*labels: str) -> Prompt:
     rows = "\n".join(f"{'❯' if at == 0 else ' '} {label}" for at, label in enumerate(labels))
-    return raised(f"? What shall it be? (Use arrow keys)\n{rows}", "multiple_choice", POLLING)
+    kind = "yes_no" if set(labels) == {"Yes", "No"} else "multiple_choice"
+    return raised(f"? What shall it be? (Use arrow keys)\n{rows}", kind, POLLING)
 
 
 def chosen(prompt: Prompt, words: str) -> str | None:
