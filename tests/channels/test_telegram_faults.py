@@ -14,7 +14,7 @@ from tests.support.waiting import until
 from atlasbridge.channels.telegram import TelegramChannel
 from atlasbridge.core.clock import ManualClock, SystemClock
 from atlasbridge.core.errors import ChannelError, StoreError
-from atlasbridge.core.prompt.model import Receipt
+from atlasbridge.core.prompt.model import PromptState, Receipt
 
 
 async def test_an_outage_is_survived_and_what_was_tapped_meanwhile_is_heard(
@@ -63,6 +63,24 @@ async def test_words_written_to_a_question_whose_sending_was_not_confirmed_go_to
     assert hub_api.answers == {}
     with pytest.raises(ChannelError, match="cannot be reached"):
         await asking
+
+
+async def test_a_question_that_ended_before_its_sending_was_confirmed_does_not_stand_in_the_way(
+    server: FakeTelegram, hub_api: MiniHub, channel: TelegramChannel
+) -> None:
+    ada = server.person(ADA)
+    record, short = (hub_api.add_prompt(hub_api.add_session(), prompts.TEXT) for _ in range(2))
+    await hub_api.ask(channel, record)
+    server.fail("sendMessage", "slow", seconds=60)
+    asking = asyncio.ensure_future(hub_api.ask(channel, short))
+    await server.until(lambda: len(server.calls_of("sendMessage")) == 2, "the second question on its way")
+    hub_api.move(short, PromptState.CANCELED)
+    asking.cancel()
+    await asyncio.wait({asking})
+    server.pass_time(5)
+    ada.write("blue")
+    await server.until(lambda: hub_api.answers, "the answer")
+    assert list(hub_api.answers) == [record.prompt_id]
 
 
 @pytest.mark.parametrize("kind", ["status", "garbage", "cut_before"])

@@ -32,15 +32,21 @@ def stranger(prefix: Path, name: str = "atlasbridge", version: str = "1.10.0") -
     (info / "RECORD").write_text("atlasbridge/__init__.py,,\n")
     command = prefix / "bin" / "atlasbridge"
     command.parent.mkdir()
-    command.write_text(f"#!{prefix}/bin/python3\nimport sys\n")
+    python = f"{prefix}/bin/python3"
+    in_shell = f"/bin/sh\n'''exec' \"{python}\" \"$0\" \"$@\"\n' '''"
+    command.write_text(f"#!{in_shell if ' ' in python else python}\nimport sys\n")  # as pip writes it
     command.chmod(0o755)
     return command
 
 
-def test_the_command_of_another_program_on_the_path_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    command = stranger(tmp_path)
+@pytest.mark.parametrize("folder", ["plain", "with a blank"])
+def test_the_command_of_another_program_on_the_path_is_noticed(
+    folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    prefix = tmp_path / folder
+    command = stranger(prefix)
     monkeypatch.setenv("PATH", f"{command.parent}:{os.environ['PATH']}")
-    assert distribution.others() == [f"the command {command} belongs to atlasbridge 1.10.0 in {tmp_path}"]
+    assert distribution.others() == [f"the command {command} belongs to atlasbridge 1.10.0 in {prefix}"]
     (found,) = check_name()
     assert (found.state, "docs/install.md" in found.hint) == ("fault", True)
 

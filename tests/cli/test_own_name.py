@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import shutil
 import subprocess
 import sys
@@ -22,9 +23,9 @@ def test_a_host_of_the_zygote_names_the_command_and_not_the_zygote(
     monkeypatch.setattr(shutil, "which", lambda name: None)
     monkeypatch.setattr(sys, "executable", str(tmp_path / "bin" / "python"))
     monkeypatch.setattr(sys, "argv", [str(tmp_path / "zygote.py")])
-    assert own_name() == str(command)
+    assert own_name() == shlex.quote(str(command))
     command.unlink()
-    assert own_name() == str(tmp_path / "zygote.py")
+    assert own_name() == shlex.quote(str(tmp_path / "zygote.py"))
 
 
 @pytest.mark.parametrize(

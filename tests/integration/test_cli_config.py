@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import subprocess
 import tomllib
 from collections.abc import Iterator
@@ -54,7 +55,7 @@ def test_an_edited_file_takes_its_place_only_when_it_is_good() -> None:
         editor = hub.home.root / "editor"
         editor.write_text('#!/bin/sh\necho "[detection]\nsettle_ms = 80" >> "$1"\n')
         editor.chmod(0o700)
-        hub.environ["VISUAL"] = str(editor)
+        hub.environ["VISUAL"] = shlex.quote(str(editor))
         assert hub.cli("config", "edit").returncode == 0
         assert tomllib.loads(hub.home.config.read_text())["detection"]["settle_ms"] == 80
         good = hub.home.config.read_text()

@@ -98,7 +98,7 @@ def test_a_full_screen_program_that_stops_itself_at_ctrl_z_is_drawn_again_by_fg(
         pytest.skip(f"{program[0]} is not installed here")
     (tmp_path / "text").write_text("".join(f"line {number}\n" for number in range(100)))
     with shell(home) as terminal:
-        terminal.type(f"cd {tmp_path}; clear\r")
+        terminal.type(f"cd '{tmp_path}'; clear\r")
         start(terminal, *program)
         terminal.wait_for(shown)
         suspend(terminal)

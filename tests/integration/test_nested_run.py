@@ -19,7 +19,8 @@ print("got", answer)
 
 def test_what_a_nested_run_asks_is_raised_once_and_the_answer_arrives() -> None:
     with hub_process() as hub:
-        same_home = f"ATLASBRIDGE_HOME={hub.home.root}"  # a tool does not inherit it; most people have but one
+        # A tool does not inherit the home; most people have but one.
+        same_home = f"ATLASBRIDGE_HOME={shlex.quote(str(hub.home.root))}"
         inner = (
             sys.executable,
             "-P",

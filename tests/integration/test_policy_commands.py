@@ -124,7 +124,7 @@ def test_edit_keeps_the_old_rules_when_the_draft_is_wrong(hub: HubProcess, tmp_p
     editor = tmp_path / "editor"
     editor.write_text("#!/bin/sh\necho 'nonsense' > \"$1\"\n")
     editor.chmod(0o755)
-    hub.environ["EDITOR"] = str(editor)
+    hub.environ["EDITOR"] = shlex.quote(str(editor))
     done = hub.cli("policy", "edit")
     assert done.returncode == 2 and "the old rules still apply" in done.stderr
     assert path.read_text() == RULE

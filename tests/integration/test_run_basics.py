@@ -232,7 +232,7 @@ def test_raw_mode_is_complete(home: Path) -> None:
 def test_umask_and_open_files_are_the_persons_own(home: Path, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("from nine\n")
     inner = f"{PYTHON} -m atlasbridge run --no-hub -- sh -c 'umask; cat <&9'"
-    with Terminal(("sh", "-c", f"umask 027; exec 9<{tmp_path / 'file'}; {inner}"), home) as terminal:
+    with Terminal(("sh", "-c", f"umask 027; exec 9<'{tmp_path}/file'; {inner}"), home) as terminal:
         assert terminal.wait_exit() == 0
         assert terminal.text() == "0027\nfrom nine"
 

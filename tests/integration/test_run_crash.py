@@ -87,7 +87,7 @@ def test_the_reset_after_a_dead_host_leaves_the_cursor_where_it_was(home: Path) 
 
 def test_a_closed_terminal_does_not_end_the_session(home: Path, tmp_path: Path) -> None:
     mark = tmp_path / "mark"
-    script = f"trap 'echo hup >>{mark}' HUP; echo ready; sleep 2; echo alive >>{mark}; sleep 100"
+    script = f"trap 'echo hup >>\"{mark}\"' HUP; echo ready; sleep 2; echo alive >>'{mark}'; sleep 100"
     terminal = run_in(home, "sh", "-c", script)
     terminal.wait_for("ready")
     terminal.close()
@@ -132,7 +132,7 @@ os.write(1, b"<" + data.hex().encode() + b">")
 
 def test_detach_prints_the_id_and_the_session_runs_alone(home: Path, tmp_path: Path) -> None:
     with Terminal(
-        (*ATLASBRIDGE, "run", "--no-hub", "--detach", "--", "sh", "-c", f"sleep 1; tty >{tmp_path / 'm'}"), home
+        (*ATLASBRIDGE, "run", "--no-hub", "--detach", "--", "sh", "-c", f"sleep 1; tty >'{tmp_path}/m'"), home
     ) as terminal:
         assert terminal.wait_exit() == 0
         session_id = terminal.text().strip()

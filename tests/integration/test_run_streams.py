@@ -59,7 +59,7 @@ def test_a_shell_that_reads_keys_ends_with_its_piped_input(home: Path) -> None:
 
 
 def test_only_input_may_be_a_terminal(home: Path, tmp_path: Path) -> None:
-    command = f"{PYTHON} -m atlasbridge run --no-hub -- sh -c 'read a; echo got=$a' >{tmp_path / 'out'}"
+    command = f"{PYTHON} -m atlasbridge run --no-hub -- sh -c 'read a; echo got=$a' >'{tmp_path}/out'"
     with Terminal(("sh", "-c", command), home) as terminal:
         terminal.type(b"hello\n")
         assert terminal.wait_exit() == 0

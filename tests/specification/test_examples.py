@@ -96,7 +96,7 @@ def telegram() -> Iterator[FakeTelegram]:
 def stub_claude(folder: Path, code: str) -> dict[str, str]:
     """A program of that name, first on PATH."""
     program = folder / "claude"
-    program.write_text(f"#!{sys.executable}\n{code}\n")
+    program.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -c {shlex.quote(code)} "$@"\n')
     program.chmod(0o755)
     return {"PATH": f"{folder}:{os.environ['PATH']}"}
 
@@ -423,7 +423,7 @@ def telegram_settings(telegram: FakeTelegram) -> str:
 
 @example("architecture", 22)
 def test_the_operational_commands_run_as_they_are_written(hub: HubProcess, tmp_path: Path) -> None:
-    text = block("architecture", 22).replace("~/", f"{tmp_path}/").replace("$(date +%Y%m%d)", "20260221")
+    text = block("architecture", 22).replace("~/", f"'{tmp_path}'/").replace("$(date +%Y%m%d)", "20260221")
     lines = commands(text)
     assert [words[1] for words in lines] == ["logs", "debug", "audit", "approvals", "status"]
     for name, *words in lines:

@@ -37,7 +37,7 @@ def zygotes(home: Path) -> list[int]:
 
 
 def _is_listened_at(path: Path) -> bool:
-    lines = [line.split() for line in Path("/proc/net/unix").read_text().splitlines()]
+    lines = [line.split(maxsplit=7) for line in Path("/proc/net/unix").read_text().splitlines()]
     return any(words[-1] == str(path) and int(words[3], 16) & _LISTENS for words in lines[1:])
 
 

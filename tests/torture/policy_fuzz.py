@@ -8,6 +8,7 @@ allows.  A shell within it is opened in the same way.
 from __future__ import annotations
 
 import argparse
+import os
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable
@@ -82,7 +83,7 @@ def _batched(trees: dict[str, dict[str, Any] | None], parser: ShellParser) -> Ca
 
 
 def _memory() -> str | None:
-    return "/dev/shm" if Path("/dev/shm").is_dir() else None
+    return "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
 
 
 def allows(policy: Policy, text: str, parse: Parser) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import subprocess
 from pathlib import Path
 
@@ -59,7 +60,7 @@ def test_a_script_is_named_by_its_file_alone(words: list[str], name: str) -> Non
 
 def test_a_password_in_a_shells_source_is_in_no_record_of_the_hub() -> None:
     with hub_process() as hub:
-        command = " ".join(hub.command("ask", "Deploy?", "--ttl", "60"))
+        command = shlex.join(hub.command("ask", "Deploy?", "--ttl", "60"))
         script = f"MYSQL_PWD={CANARY}; export NOTHING=1; {command}; true"
         with subprocess.Popen(["sh", "-c", script], env=hub.environ, stdout=subprocess.DEVNULL) as asking:
             wait_for(hub.is_asked)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -70,8 +71,8 @@ def test_the_tool_knows_its_session_and_nothing_else_of_ours() -> None:
 def test_an_orphan_of_the_tool_becomes_the_hosts_child_and_leaves_no_zombie(tmp_path: Path) -> None:
     """Also when it ends long after its parent, while the session goes on."""
     noted, go = tmp_path / "orphan", tmp_path / "go"
-    linger = f"echo \\$\\$ > {noted}; until [ -e {go} ]; do sleep 0.05; done"
-    leave = f'(setsid sh -c "{linger}" &) ; exec sleep 60'
+    linger = f"echo $$ > '{noted}'; until [ -e '{go}' ]; do sleep 0.05; done"
+    leave = f"(setsid sh -c {shlex.quote(linger)} &) ; exec sleep 60"
     with hub_process(cold=True) as hub:
         assert hub.cli("run", "--detach", "--", "sh", "-c", leave).returncode == 0
         orphan = int(written(noted))

@@ -4,6 +4,7 @@ from it, and no person's session may come from a zygote of a tool's."""
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import socket
 import subprocess
@@ -82,16 +83,17 @@ def test_a_person_gets_a_host_and_a_sessions_tool_gets_none(home: Path, tmp_path
 
 def test_an_orphan_of_a_tool_that_left_its_session_gets_none_either(home: Path, tmp_path: Path) -> None:
     start_zygote(home)
-    words = f'"{sys.executable}" -P {script(tmp_path, ASKS)} {home} {tmp_path}/made {tmp_path}/said'
-    in_session(home, "sh", "-c", f"env -i setsid sh -c 'sleep 0.3; {words}' & sleep 5")
+    words = [sys.executable, "-P", script(tmp_path, ASKS), str(home), f"{tmp_path}/made", f"{tmp_path}/said"]
+    later = shlex.quote(f"sleep 0.3; {shlex.join(words)}")
+    in_session(home, "sh", "-c", f"env -i setsid sh -c {later} & sleep 5")
     assert written(tmp_path / "said", "the orphan's attempt") == "refused"
     assert not (tmp_path / "made").exists()
 
 
 def test_a_session_inside_a_session_stays_below_it(home: Path) -> None:
     zygote = start_zygote(home)
-    inner = " ".join([*ATLASBRIDGE, "run", "--no-hub", "--detach", "--", "cat"])
-    in_session(home, "sh", "-c", f"env -u ATLASBRIDGE_SESSION ATLASBRIDGE_HOME={home} {inner}; cat")
+    inner = shlex.join(["env", "-u", "ATLASBRIDGE_SESSION", f"ATLASBRIDGE_HOME={home}", *ATLASBRIDGE])
+    in_session(home, "sh", "-c", f"{inner} run --no-hub --detach -- cat; cat")
     wait_for(lambda: len(host_pids(home)) == 2, "both sessions")
     by_parent = {parent_of(pid): pid for pid in host_pids(home)}
     assert by_parent.keys() == {zygote, by_parent[zygote]}, "the outer one's host is the parent of the inner one's"

@@ -105,6 +105,12 @@ class Shown:
         if life is not None and life.ended_at is None:
             life.ended_at = self.chat_time()
 
+    def end_unless_open(self, prompt_id: str) -> None:
+        """Nobody is told of the end of a prompt whose message was never confirmed."""
+        record = self._hub_api.prompt(prompt_id)
+        if record is None or record.state not in OPEN:
+            self.end(prompt_id)
+
     def chat_time(self) -> float:
         return self._clock.wall() + self._ahead_s
 
@@ -129,6 +135,8 @@ class Shown:
             since = min(shown_at, default=life.sent_at.get(chat))
             if since is None or since > moment + READING_S:
                 continue
+            if not life.spots:
+                self.end_unless_open(prompt_id)
             if life.ended_at is not None and life.ended_at < moment - READING_S:
                 continue
             found.append(prompt_id)
@@ -178,6 +186,9 @@ class Delivery:
             posted = await self._send_whole_or_short(chat, event, render, wanted)
         except Refused:
             self._shown.refused(event.prompt_id, chat)
+            raise
+        except BaseException:  # also a send that was cancelled, because the prompt ended
+            self._shown.end_unless_open(event.prompt_id)
             raise
         self._shown.posted(event.prompt_id, (chat, posted.message), posted.at)
 

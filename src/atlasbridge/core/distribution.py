@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 NAME = "atlasbridge-pty"
 COMMAND = "atlasbridge"
+# Which Python a command is started by. pip lets a shell start one whose path has a blank, because a #! line cannot.
+_STARTED_BY = re.compile(r"#!/bin/sh\n'''exec' " + r'"?([^"\n]+?)"? "\$0"' + r"|#!\s*(\S+)")
 
 
 def install_line(extra: str) -> str:
@@ -91,11 +93,12 @@ def _is_own_source(one: Distribution) -> bool:
 def _owner_of_command(command: Path) -> str:
     """The distribution that owns this command, if it is not ours; "" if that is unknown."""
     try:
-        first = command.read_bytes()[:4096].split(b"\n", 1)[0].decode()
-    except (OSError, UnicodeDecodeError):
+        text = command.read_bytes()[:4096].decode(errors="replace")
+    except OSError:
         return ""
-    python = first.removeprefix("#!").strip().split(" ")[0]
-    if not first.startswith("#!") or not os.path.isabs(python):
+    found = _STARTED_BY.match(text)
+    python = (found[1] or found[2]) if found else ""
+    if not os.path.isabs(python):
         return ""
     owners = _installed_in(Path(python).parent.parent)
     return "" if NAME in owners else owners.get(COMMAND, "")

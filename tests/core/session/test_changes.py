@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 import time
@@ -188,13 +189,13 @@ def test_nothing_that_a_repository_names_is_run(folder: Path, tmp_path: Path) ->
     since = commit(folder, {"a.txt": "1\n", ".gitattributes": "* filter=evil diff=evil\n"})
     trace = tmp_path / "ran"
     program = tmp_path / "evil.sh"
-    program.write_text(f"#!/bin/sh\necho ran >> {trace}\ncat\n")
+    program.write_text(f"#!/bin/sh\necho ran >> '{trace}'\ncat\n")
     program.chmod(0o755)
-    (tmp_path / "more").write_text(f"[core]\n\tfsmonitor = {program}\n")
+    (tmp_path / "more").write_text(f"[core]\n\tfsmonitor = '{program}'\n")
     settings = ("core.fsmonitor", "core.pager", "diff.external", "core.sshCommand", "core.editor", "alias.status")
     more = ("filter.evil.clean", "filter.evil.smudge", "filter.evil.process", "diff.evil.textconv", "diff.evil.command")
     for name in (*settings, *more):
-        git(folder, "config", name, str(program))
+        git(folder, "config", name, shlex.quote(str(program)))
     git(folder, "config", "include.path", str(tmp_path / "more"))
     git(folder, "config", "core.hooksPath", str(tmp_path))
     for hook in ("post-index-change", "fsmonitor-watchman", "pre-commit"):
