@@ -85,7 +85,7 @@ async def test_a_modal_takes_free_text(slack: FakeSlack, hub_api: MiniHub, slack
     await slack.until(lambda: record.prompt_id in hub_api.answers, "the answer")
     reply = hub_api.answers[record.prompt_id]
     assert (reply.value, reply.as_text, reply.nonce) == ("blue & <green>", True, record.nonce)
-    assert submitted.acked
+    await slack.until(lambda: submitted.acked, "the word that it arrived")
 
 
 async def test_a_trigger_that_is_too_old_is_answered_with_another_way(slack: FakeSlack, hub_api: MiniHub) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import select
+import shlex
 import signal
 import socket
 import subprocess
@@ -121,9 +122,9 @@ def test_the_link_for_a_browser_lies_on_no_disk_and_is_for_this_user(tmp_path: P
         written(hub.home.root / "web.json")
         opened = tmp_path / "opened"
         browser = tmp_path / "browser"
-        browser.write_text(f'#!/bin/sh\nprintf %s "$1" > {opened}.new && mv {opened}.new {opened}\n')
+        browser.write_text(f"#!/bin/sh\nprintf %s \"$1\" > '{opened}.new' && mv '{opened}.new' '{opened}'\n")
         browser.chmod(0o755)
-        hub.environ |= {"BROWSER": f"{browser} %s", "DISPLAY": ":7"}
+        hub.environ |= {"BROWSER": f"{shlex.quote(str(browser))} %s", "DISPLAY": ":7"}
         hub.environ.pop("SSH_CONNECTION", None)
         done = hub.cli("web", "--open")
         assert done.returncode == 0, done.stderr
