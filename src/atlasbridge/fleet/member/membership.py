@@ -41,8 +41,8 @@ class FleetMembership:
 
 def read_membership(home: Path) -> FleetMembership | None:
     """None if this machine belongs to no server."""
-    if (home / OLD_NAME).exists() and not (home / FILE_NAME).exists():
-        with suppress(OSError):  # another command has just renamed it, or reading it says what is wrong
+    with suppress(OSError):  # another command has just renamed it, or reading it says what is wrong
+        if (home / OLD_NAME).exists() and not (home / FILE_NAME).exists():
             os.replace(home / OLD_NAME, home / FILE_NAME)
     try:
         found = json.loads((home / FILE_NAME).read_text(encoding="utf-8"))
