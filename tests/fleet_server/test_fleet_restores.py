@@ -253,6 +253,32 @@ async def test_a_machine_and_its_copy_each_know_the_number_by_which_a_person_kee
         await one.stop()
 
 
+async def test_a_copy_that_came_while_its_original_slept_is_told_apart_as_soon_as_the_original_is_back(
+    fleet_server: HubApi, root: Path
+) -> None:
+    machine = await new_machine(fleet_server, root)
+    sitter = machine.sit()
+    sitter.ask()
+    await machine.told_all()
+    await confirmed(fleet_server, "box")
+    shutil.copytree(machine.home.root, root / "copy", ignore=shutil.ignore_patterns("*.sock"))
+    sitter.ask()
+    await machine.told_all()
+    await machine.stop()
+    clone = Machine(type(machine.home)(root / "copy"), machine.membership, machine.clock)
+    await clone.start()
+    await held_as(fleet_server, "box", "restored")
+    await machine.start()
+    await held_as(fleet_server, "box", "cloned")
+    await until(lambda: "this is number 1" in machine.health.get("fault", ""))
+    await until(lambda: "this is number 2" in clone.health.get("fault", ""))
+    assert await machines.split(fleet_server.database, "box", 0, "test")
+    await machine.connected()
+    await until(lambda: "join it again" in clone.health.get("fault", ""))
+    for one in (clone, machine):
+        await one.stop()
+
+
 async def test_a_link_that_breaks_at_any_moment_of_a_meeting_is_no_restore(fleet_server: HubApi, root: Path) -> None:
     machine = await new_machine(fleet_server, root)
     alice = await fleet_server.person("alice", "admin")
