@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import signal
 import sys
 from collections.abc import Iterator
@@ -189,7 +190,7 @@ def test_after_its_time_the_safe_default_is_typed(home: Path, operator: Operator
 
 def test_a_session_without_a_terminal_still_asks(home: Path, operator: Operator, tmp_path: Path) -> None:
     mark = tmp_path / "mark"
-    script = f'read -p "Your name: " a; echo "$a" >{mark}'
+    script = f'read -p "Your name: " a; echo "$a" >"{mark}"'
     with Terminal((*ATLASBRIDGE, "run", "--detach", "--", "bash", "-c", script), home) as starter:
         assert starter.wait_exit() == 0
     prompt = operator.open_prompt()
@@ -245,8 +246,8 @@ def test_a_hub_that_is_not_there_disturbs_nobody(home: Path) -> None:
 
 
 def test_kill_ends_the_whole_process_group(home: Path, operator: Operator, tmp_path: Path) -> None:
-    stubborn = f"trap '' TERM; echo \\$\\$ >{tmp_path / 'child'}; sleep 1000"
-    script = f"trap '' TERM; (exec sh -c \"{stubborn}\") & echo ready; wait; sleep 1000"
+    stubborn = f"trap '' TERM; echo $$ >'{tmp_path}/child'; sleep 1000"
+    script = f"trap '' TERM; (exec sh -c {shlex.quote(stubborn)}) & echo ready; wait; sleep 1000"
     with run_in(home, "sh", "-c", script, options=()) as terminal:
         terminal.wait_for("ready")
         wait_for(operator.sessions, "the session in the list", 60)

@@ -226,8 +226,11 @@ def held_by_an_outsider(number: int) -> Iterator[None]:
     """A process that nobody started inside a session gets this number, as if the numbers had come round again."""
     last = Path("/proc/sys/kernel/ns_last_pid")
     while True:
-        if os.access(last, os.W_OK):
-            last.write_text(str(number - 1))
+        if last.exists():
+            try:
+                last.write_text(str(number - 1))
+            except PermissionError:
+                pytest.skip("only root chooses the number that the next process gets")
         pid = os.fork()
         if pid == 0:
             if os.getpid() == number:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import select
@@ -260,7 +261,11 @@ def test_a_new_login_is_told() -> None:
 def test_the_kernel_is_asked_for_one_connection() -> None:
     for family, host in ((socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::1")):
         with socket.socket(family) as listener:
-            listener.bind((host, 0))
+            try:
+                listener.bind((host, 0))
+            except OSError as error:
+                assert family == socket.AF_INET6 and error.errno == errno.EADDRNOTAVAIL, error
+                continue  # this machine has no IPv6
             listener.listen()
             with socket.create_connection((host, listener.getsockname()[1])) as link:
                 client, server = link.getsockname()[:2], link.getpeername()[:2]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import subprocess
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -255,7 +256,7 @@ def edit() -> None:
     draft = path.with_name(path.name + ".draft")
     write(draft, path.read_text(encoding="utf-8") if path.exists() else EXAMPLE)
     editor = os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi"
-    if subprocess.run([*editor.split(), str(draft)], check=False).returncode:
+    if subprocess.run([*shlex.split(editor), str(draft)], check=False).returncode:
         raise AtlasBridgeError("the editor did not end well; nothing was changed", f"your draft is {draft}")
     try:
         load(draft)
