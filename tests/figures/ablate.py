@@ -166,10 +166,10 @@ def _unmatched(places: list[tuple[ModuleType, str]]) -> Iterator[None]:
 
 
 def forget_rows() -> None:
-    """Forget what was read of rows before."""
+    """Forget what was read of rows before, but not the files that a process reads once."""
     for module in _modules():
         for one in vars(module).values():
-            if hasattr(one, "cache_clear"):
+            if hasattr(one, "cache_clear") and one is not vocabulary.languages:
                 one.cache_clear()
 
 
