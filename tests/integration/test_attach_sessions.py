@@ -15,20 +15,21 @@ from tests.support.waiting import wait_for
 
 PAINTED = """
 import os, signal, sys, tty
+def put(text):  # a new size can come in the midst of it, which `print` does not bear
+    os.write(1, text.encode())
 def draw(*_):
     cols, rows = os.get_terminal_size()
-    sys.stdout.write("\\x1b[?1049h\\x1b[?2004h\\x1b[?1000h\\x1b[?1h\\x1b[2J\\x1b[1;1H\\x1b[1;31m")
-    sys.stdout.write("title %dx%d\\x1b[0m\\x1b[5;10Hfield: " % (cols, rows))
-    sys.stdout.flush()
+    put("\\x1b[?1049h\\x1b[?2004h\\x1b[?1000h\\x1b[?1h\\x1b[2J\\x1b[1;1H\\x1b[1;31m"
+        "title %dx%d\\x1b[0m\\x1b[5;10Hfield: " % (cols, rows))
 tty.setraw(0)
 signal.signal(signal.SIGWINCH, draw)
 draw()
 while True:
     key = os.read(0, 100)
     if key == b"q":
-        sys.stdout.write("\\x1b[?1049l\\x1b[?2004l\\x1b[?1000l\\x1b[?1lbye\\r\\n")
+        put("\\x1b[?1049l\\x1b[?2004l\\x1b[?1000l\\x1b[?1lbye\\r\\n")
         sys.exit(9)
-    sys.stdout.write(key.decode()); sys.stdout.flush()
+    put(key.decode())
 """
 
 
