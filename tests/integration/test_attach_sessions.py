@@ -61,8 +61,9 @@ def test_a_tool_that_hides_what_does_not_fit_is_tall_while_no_terminal_is_attach
     wait_for(lambda: size() == ["240", "80"], "the height that it needs")
     with attach(home, session_name(home), rows=30, cols=100):
         wait_for(lambda: size() == ["30", "100"], "the terminal's size")
-    # The width is what that terminal told last: one that has just been closed can tell 80 columns.
-    wait_for(lambda: size()[:1] == ["240"], "the height that it needs")
+    wait_for(
+        lambda: size() == ["240", "100"], "the height that it needs, and the width of the terminal that was closed"
+    )
 
 
 def test_the_detach_key_leaves_and_attach_comes_back_redrawn(home: Path) -> None:

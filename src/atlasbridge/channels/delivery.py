@@ -43,7 +43,7 @@ class Standing:
 @dataclass(slots=True)
 class _Life:
     spots: list[Spot] = field(default_factory=list)
-    sent_at: dict[str, float] = field(default_factory=dict)  # chats that may show it: no answer says so yet
+    sent_at: dict[str, float] = field(default_factory=dict)  # by chat: it may be shown since then, unconfirmed
     ended_at: float | None = None
 
 
@@ -72,10 +72,11 @@ class Shown:
                 self._prompts.pop((chat, message), None)
 
     def sending(self, prompt_id: str, chat: str) -> None:
-        """From now on the chat may show the prompt; its answer can be late or lost."""
+        """From now on the chat may show the prompt: the service's confirmation can be late or lost."""
         self._lives.setdefault(prompt_id, _Life()).sent_at.setdefault(chat, self.chat_time())
 
     def refused(self, prompt_id: str, chat: str) -> None:
+        """The service has refused the message, so the chat does not show the prompt."""
         if life := self._lives.get(prompt_id):
             life.sent_at.pop(chat, None)
 

@@ -131,7 +131,7 @@ class MatrixChannel(ChatChannel):
         self._people.learn(origin.user, origin.user)  # without the channel's name before it
         with reading(self.reader_of(self._chat)):
             if is_reaction:
-                await self._api.confirmed()
+                await self._api.wait_for_confirmations()
                 data = self._find_key(origin.place, said)
                 return bool(data) and self._on_press(origin, data)
             if said:
@@ -220,8 +220,8 @@ class MatrixApi:
             self._unconfirmed.discard(confirmed)
             confirmed.set_result(None)
 
-    async def confirmed(self) -> None:
-        """Wait for the server's word on what is being sent: a reaction to it can be faster."""
+    async def wait_for_confirmations(self) -> None:
+        """Wait until the server has confirmed what is being sent: a reaction to it can be faster."""
         if self._unconfirmed:
             await asyncio.wait(self._unconfirmed)
 
@@ -459,9 +459,8 @@ def is_whole(prompt: Prompt) -> bool:
 def question(record: PromptRecord, session: SessionRecord, host: str) -> Card:
     """A reaction agrees at once, so the message shows all that it agrees with, also what the title names already."""
     card = cards.question(record, session, host, record.prompt.choices, 2000)
-    if any(one.role is not Role.REFUSE for one in reactions(record.prompt).values()) and not is_ambiguous(
-        record.prompt
-    ):
+    agrees = any(one.role is not Role.REFUSE for one in reactions(record.prompt).values())
+    if agrees and not is_ambiguous(record.prompt):
         hints = [one for one in card.quotes if one.caption == t(SAYS)]
         card = replace(card, quotes=(Quote("", asked_text(record.prompt)), *hints))
     return replace(card, hint="" if card.hint == t(templates.TAP) else card.hint)

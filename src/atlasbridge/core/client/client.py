@@ -156,12 +156,16 @@ _BACKGROUND_LOOK_MS = 250.0  # how often a client that was continued with `bg` c
 _LEAVE_S = 2.0  # how long a client that must exit waits for the host to release its terminal
 
 
+def told_size() -> Size | None:
+    """The size of the terminal behind standard output, input or error; None if there is none, or it was closed."""
+    sizes = (window_size(fd) for fd in (1, 0, 2))
+    return next((size for size in sizes if size.rows and size.cols), None)
+
+
 def terminal_size() -> Size:
-    """The size of the terminal behind standard output, input or error; otherwise the size in the environment."""
-    for fd in (1, 0, 2):
-        size = window_size(fd)
-        if size.rows and size.cols:
-            return size
+    """The size of the terminal; otherwise the size in the environment."""
+    if (size := told_size()) is not None:
+        return size
     rows, cols = (os.environ.get(name, "") for name in ("LINES", "COLUMNS"))
     return Size(int(rows) if rows.isdigit() else 0, int(cols) if cols.isdigit() else 0).or_default()
 
@@ -363,8 +367,8 @@ class Client:
 
     def _on_signal(self, number: int) -> Ending | None:
         if number in (signal.SIGWINCH, signal.SIGCONT):
-            if self._attached:
-                self._say({"m": "size", **_size_fields(terminal_size())})
+            if self._attached and (size := told_size()) is not None:  # closing a terminal sends SIGCONT as well
+                self._say({"m": "size", **_size_fields(size)})
         elif number == signal.SIGHUP or (number == signal.SIGTERM and self._terminal is not None):
             return self._leave(number)
         else:

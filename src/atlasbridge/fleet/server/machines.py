@@ -221,7 +221,8 @@ def judge_return(known: Mapping[str, Any], given: Mapping[str, Any], is_live: bo
     if token and (token in known["expelled"] or exact in known["expelled"]):
         return "expelled"
     if known["held"] == "restored" and token in (known["token"], known["token_offered"]):
-        return "restored" if exact in [one["token"] for one in known["others"]] else "cloned"  # the original is back
+        is_same = exact in [one["token"] for one in known["others"]]
+        return "restored" if is_same else "cloned"  # beside the one that is held, its original has come back
     if known["held"]:
         return str(known["held"])
     if token not in (known["token"], known["token_offered"]) and known["token_offered"]:
