@@ -35,13 +35,13 @@ $(INSTALLED): pyproject.toml
 	@test -x $(BIN)/python || { echo "making an environment in $(VENV) ..."; $(PYTHON) -m venv $(VENV); }
 	@test -z "$$(ls -d $(VENV)/lib*/python3*/site-packages/atlasbridge-[0-9]*.dist-info 2>/dev/null)" || \
 	  $(BIN)/python -m pip uninstall --quiet --yes atlasbridge   # our name of before, or another program
-	$(STEP) "installing AtlasBridge and the 20 packages it needs (about 20 s)" $(PIP) --editable .
+	$(STEP) "installing AtlasBridge (about 20 s)" $(PIP) --editable .
 	@touch $@
 
 $(READY): $(INSTALLED)
-	$(STEP) "installing what the tests need, once (about a minute)" $(PIP) --upgrade "pip>=25.1"
+	$(STEP) "upgrading pip" $(PIP) --upgrade "pip>=25.1"
 	@$(PIP) --no-deps --force-reinstall --editable .   # an older pip (24.2) writes a command that imports `re` first: 7 ms at every start
-	$(STEP) "  its packages" $(PIP) --group dev
+	$(STEP) "installing test packages (a minute)" $(PIP) --group dev
 	@touch $@
 
 run: $(INSTALLED) ## the demo: a sample agent that asks questions; make run TOOL=claude runs a real tool

@@ -89,7 +89,7 @@ def test_a_hub_in_the_foreground_is_waited_for(home: Path, operator: OperatorLik
     [
         ("demo",),
         ("hub", "install"),
-        ("shim", "install", "claude"),
+        ("shim", "add", "claude"),
         ("lab", "record", "--", "true"),
         ("attach", "--watch", "x"),
     ],

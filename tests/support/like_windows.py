@@ -26,6 +26,10 @@ class OperatorLikeWindows(Operator):
         super().__init__(home)
         self._environ |= environ_like_windows()
 
+    def _is_asked(self) -> bool:
+        """Each look is a command: a hub as on Windows is not found by this process, which is as on Unix."""
+        return True
+
 
 def run_on_console(home: Path, *command: str, options: Sequence[str] = (), **more: Any) -> Terminal:
     words = (*ATLASBRIDGE, "run", "--backend", "conpty", *options, "--", *command)
