@@ -50,6 +50,18 @@ def test_time_is_read_in_one_place() -> None:
     assert wrong == []
 
 
+def test_sql_has_no_numbered_placeholders() -> None:
+    """Python takes `?1` for a named one since 3.12, and refuses it with a sequence since 3.14."""
+    numbered = re.compile(r"\b(?:SELECT|INSERT|UPDATE|DELETE|WHERE|AND|OR|SET|VALUES)\b.*\?\d", re.DOTALL)
+    wrong = [
+        f"{path.relative_to(SRC)}:{node.lineno}"
+        for path in MODULES
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and numbered.search(node.value)
+    ]
+    assert wrong == []
+
+
 # Words of our own that the field has a better one for; docs/glossary.md has those that are left.
 PRIVATE_WORDS = {
     *("desk", "desks", "kin", "kinship", "household", "kindred", "ladder", "ladders", "rung", "rungs", "climb"),

@@ -463,11 +463,13 @@ class Ledger:
     def processes(self, pids: Iterable[int] | None = None, ids: Iterable[str] = ()) -> list[tuple[str, int, int]]:
         """Returns (id, host pid, tool pid) of each running session; `pids` and `ids` restrict the result. It runs for
         every reply, and there can be many sessions."""
-        query, parameters = "SELECT id, host_pid, pid FROM sessions WHERE +status = 'active'", []
+        query, parameters = "SELECT id, host_pid, pid FROM sessions WHERE +status = 'active'", {}
         if pids is not None:  # the plus signs make SQLite use the pid indexes instead of scanning all running sessions
-            query += " AND (host_pid IN (SELECT value FROM json_each(?1)) OR pid IN (SELECT value FROM json_each(?1))"
-            query += " OR id IN (SELECT value FROM json_each(?2)))"
-            parameters = [json.dumps(list(pids)), json.dumps(list(ids))]
+            query += (
+                " AND (host_pid IN (SELECT value FROM json_each(:pids)) OR pid IN (SELECT value FROM json_each(:pids))"
+            )
+            query += " OR id IN (SELECT value FROM json_each(:ids)))"
+            parameters = {"pids": json.dumps(list(pids)), "ids": json.dumps(list(ids))}
         return self._rows(f"{query} ORDER BY +started_at, rowid", parameters)
 
     def history(
