@@ -19,6 +19,7 @@ from atlasbridge.core.operations import (
     AskedAgain,
     Caller,
     Ending,
+    Granted,
     Launched,
     Queued,
     Refused,
@@ -62,6 +63,7 @@ class MiniHub(KeptAnswers):
         self.readers_of: dict[str, tuple[str, str]] = {}
         self.tones: dict[str, Tone] = {}
         self.away: list[float | None] = []
+        self.granted: list[tuple[InboundReply, float | None]] = []
         self.queue: list[tuple[str, InboundReply]] = []
         self._pids = itertools.count(4001)
 
@@ -133,6 +135,18 @@ class MiniHub(KeptAnswers):
         return Receipt("received", f"Received: {reply.value}", reply.identity)
 
     # core.ports.HubApi
+
+    async def do_grant(
+        self,
+        caller: Caller,
+        prompt_id: str,
+        for_s: float | None = None,
+        times: int | None = None,
+        folder: bool = False,
+        preview: bool = False,
+    ) -> Granted:
+        self.granted.append((self.reply_of(caller, prompt_id, ""), for_s))
+        return Granted("exactly `ls`", "ls", (), (), grant_id="1a2b3c4d" * 4)
 
     def sessions(self, include_ended: bool = False) -> list[SessionRecord]:
         return list(self.session_records.values())

@@ -11,7 +11,7 @@ from tests.support.chat_stage import Stage, stage, text_of
 from atlasbridge.channels.commands import pick
 from atlasbridge.core.clock import SystemClock, iso
 from atlasbridge.core.ids import short_id
-from atlasbridge.core.prompt.model import Prompt, PromptRecord, PromptType, Receipt
+from atlasbridge.core.prompt.model import Prompt, PromptRecord, PromptState, PromptType, Receipt
 from atlasbridge.core.scheduler.times import LIMIT
 
 BOTH = pytest.mark.parametrize("name", ["telegram", "slack"])
@@ -163,6 +163,7 @@ async def test_without_a_name_the_only_question_is_meant_and_of_two_a_tap_choose
     async with stage(name) as play:
         kept: list[Any] = play.hub_api.kept if words.startswith("later") else play.hub_api.snoozed
         first = await play.ask(prompts.YES_NO, cwd="/home/ada/web")
+        play.clock.advance(5)
         play.command(words)
         await play.until(lambda: len(kept) == 1, "the only one")
         second = await play.ask(prompts.YES_NO, cwd="/home/ada/api")
@@ -173,6 +174,24 @@ async def test_without_a_name_the_only_question_is_meant_and_of_two_a_tap_choose
         await play.until(lambda: len(kept) == 2, "the one that was tapped")
         assert [reply.prompt_id for reply, _ in kept] == [first.prompt_id, second.prompt_id]
         assert kept[0][0].value == kept[1][0].value and play.hub_api.replies == []
+
+
+@BOTH
+@pytest.mark.parametrize("words", ["later in 2h y", "snooze 15m", "grant 30m"])
+async def test_without_a_name_a_question_that_nobody_had_time_to_read_is_not_meant(name: str, words: str) -> None:
+    async with stage(name) as play:
+        first = await play.ask(prompts.YES_NO, cwd="/home/ada/web")
+        play.clock.advance(5)
+        play.hub_api.move(first, PromptState.RESOLVED)
+        second = await play.ask(prompts.YES_NO, cwd="/home/ada/api")
+        play.command(words)
+        which = await play.reads("Which one do you mean?")
+        hub: Any = play.hub_api
+        assert [*hub.kept, *hub.snoozed, *hub.granted] == []
+        play.press(which, next(label for label in play.buttons(which) if label.startswith("api:")))
+        await play.until(lambda: hub.kept or hub.snoozed or hub.granted, "the one that was tapped")
+        meant = [reply.prompt_id for reply, _ in (*hub.kept, *hub.snoozed, *hub.granted)]
+        assert meant == [second.prompt_id]
 
 
 @BOTH
@@ -190,6 +209,7 @@ async def test_what_the_hub_tells_beside_the_card_is_not_told_a_second_time(name
     async with stage(name) as play:
         play.hub_api.kept_id = "1a2b3c4d"
         record = await play.ask(prompts.YES_NO)
+        play.clock.advance(5)
         play.command(words)
         await play.until(lambda: play.hub_api.kept or play.hub_api.snoozed, "the command")
         await tell(play, record, Receipt("postponed", "Ada is asked again at 06:00 (1a2b3c4d)."))

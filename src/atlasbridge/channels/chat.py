@@ -657,6 +657,13 @@ class ChatChannel(BaseChannel):
         places = self._shown.places(prompt_id)
         return any(room == chat or chat.startswith(f"{room}/") for room, _ in places)
 
+    def had_read(self, token: Any, prompt_id: str) -> bool:
+        if not isinstance(token, Asked) or token.seen_before:
+            return False
+        standing = self._shown.standing(token.room, token.at)
+        known = [self.hub_api.prompt(one) for one in standing.prompts]
+        return standing.certain and prompt_id in standing.prompts and all(one and one.state in OPEN for one in known)
+
     def is_within_limit(self, token: Any, record: PromptRecord | None) -> bool:
         """Whether the reply can be passed on; otherwise its sender is told, and the operators once."""
         sentence, warn = self._throttle.admit(record.session_id if record else "", self.clock.now())

@@ -281,6 +281,9 @@ class Speaker(Protocol):
     def shows(self, chat: str, prompt_id: str) -> bool:
         """Whether a message of the chat shows this prompt."""
 
+    def had_read(self, token: Any, prompt_id: str) -> bool:
+        """Whether the writer of the command had time to read this prompt here, and saw none that is over by now."""
+
 
 async def press_later(hub: HubAs, record: PromptRecord, what: str) -> Kept | Refused:
     """Handle a "later" button: "limit", or the minutes until the prompt is asked again."""
@@ -378,15 +381,23 @@ class _Said:
 
     # prompts
 
-    def _meant_prompts(self, words: list[str], means_any: bool) -> tuple[list[PromptRecord], list[str]]:
-        """The prompts that a command means, and its other words. The first word names a session or a prompt; where
-        `means_any`, no word does, and each prompt of the chosen session, else of all sessions, is meant."""
-        named = find_prompts(self._hub_api, words[0]) if words else []
-        if named or not means_any:
-            return named, words[1:]
-        chosen = self._commands.chosen(self._chat)
-        asked = [one for one in self._hub_api.open_prompts() if not one.prompt.secret]
-        return [one for one in asked if one.session_id == chosen] or asked, words
+    def _meant_prompts(
+        self, words: list[str], means_any: bool, idle: bool = False
+    ) -> tuple[list[PromptRecord], list[str], bool]:
+        """The prompts that a command means, its other words, and whether to ask back which of them. The first word
+        names a session or a prompt; where `means_any` and no word does, the chosen session's prompts are meant, else
+        those of all sessions; one that the writer had no time to read is asked back. With `idle`, finished agents are
+        meant, too."""
+        found = find_prompts(self._hub_api, words[0]) if words else []
+        is_named = bool(found) or not means_any
+        if not is_named:
+            chosen = self._commands.chosen(self._chat)
+            asked = [one for one in self._hub_api.open_prompts() if not one.prompt.secret]
+            found = [one for one in asked if one.session_id == chosen] or asked
+        if not idle:
+            found = [one for one in found if not one.prompt.idle] or found
+        is_read = is_named or (len(found) == 1 and self._speaker.had_read(self._token, found[0].prompt_id))
+        return found, words[1:] if is_named else words, len(found) > 1 or not is_read
 
     def _which_prompt(self, command: str, offered: Sequence[PromptRecord]) -> Spoken:
         """Ask back. The command is run again for the prompt that is tapped."""
@@ -402,7 +413,8 @@ class _Said:
             return self._list_later()
         if words[0].lower() == "off":
             return await self._revoke(self._hub_api.later(), words[1] if len(words) == 2 else "")
-        found, rest = self._meant_prompts(words, begins_with_time(words, self._commands.clock.wall()))
+        by_time = begins_with_time(words, self._commands.clock.wall())
+        found, rest, unclear = self._meant_prompts(words, by_time, idle=True)
         if found and [word.lower() for word in rest] == ["off"]:
             ids = {one.prompt_id for one in found}
             return await self._revoke([one for one in self._hub_api.later() if one["prompt_id"] in ids], "")
@@ -410,7 +422,7 @@ class _Said:
             return t(
                 "There is no such prompt. Say {sign}later NAME 06:00 VALUE; {sign}status lists them.", sign=self._sign
             )
-        if len(found) > 1 and len(rest) > 1:
+        if unclear and len(rest) > 1:
             return self._which_prompt(f"later {' '.join(rest)}", found)
         return await self._postpone(found[0], rest)
 
@@ -445,12 +457,11 @@ class _Said:
 
     async def _snooze(self) -> Spoken | str:
         words = self._rest.split()
-        found, rest = self._meant_prompts(words, not words or bool(parse_span(words[0])))
-        found = [one for one in found if not one.prompt.idle] or found
+        found, rest, unclear = self._meant_prompts(words, not words or bool(parse_span(words[0])))
         span_s = parse_span(rest[0]) if len(rest) == 1 else 900.0
         if not found or not span_s or len(rest) > 1:
             return t("Say {sign}snooze NAME 15m; {sign}status lists what is waiting.", sign=self._sign)
-        if len(found) > 1:
+        if unclear:
             return self._which_prompt(f"snooze {' '.join(rest)}", found)
         return self._once(await self._hub.snooze(found[0].prompt_id, span_s), found[0].prompt_id)
 
@@ -500,12 +511,11 @@ class _Said:
 
     async def _grant(self) -> Spoken | str:
         words = self._rest.split()
-        found, rest = self._meant_prompts(words, not words or _is_span(words[0]))
-        found = [one for one in found if not one.prompt.idle] or found
+        found, rest, unclear = self._meant_prompts(words, not words or _is_span(words[0]))
         wanted = parse_grant(" ".join([found[0].prompt_id if found else "", *rest]))
         if wanted is None or not found:
             return t("Say {sign}grant NAME 30m or {sign}grant NAME 5x; NAME is the session's.", sign=self._sign)
-        if len(found) > 1:
+        if unclear:
             return self._which_prompt(f"grant {' '.join(rest)}", found)
         prompt_id, for_s, times, folder = wanted
         preview = for_s is None and times is None
