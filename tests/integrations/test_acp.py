@@ -211,6 +211,36 @@ def test_what_was_said_of_a_tool_call_earlier_is_asked_and_no_rule_takes_it_for_
     assert newest.subject is not None and newest.subject.complete and newest.subject.text == "git status --short"
 
 
+def test_arguments_of_a_call_that_runs_are_all_of_them() -> None:
+    """As Vibe 3.0.2 sends them: by the protocol, arguments that are still being written are `pending`."""
+    sessions, command = AcpSessions(), {"command": "touch a.txt"}
+    told(sessions, "tool_call", title="bash: touch a.txt", kind="execute", status="in_progress", rawInput=command)
+    subject = asked(sessions).subject
+    assert subject is not None and subject.complete and subject.text == "touch a.txt"
+    beside = asked(sessions, content=[text("and then rm -rf ~")])
+    assert beside.subject is not None and not beside.subject.complete and "rm -rf ~" in beside.asked
+    told(sessions, "tool_call_update", title="Run")  # says nothing about them
+    subject = asked(sessions).subject
+    assert subject is not None and subject.complete
+    told(sessions, "tool_call_update", status="pending", rawInput={"command": "rm"})
+    subject = asked(sessions).subject
+    assert subject is not None and not subject.complete and subject.text == "rm"
+    told(sessions, "tool_call_update", status="in_progress")  # without the rest of them
+    subject = asked(sessions).subject
+    assert subject is not None and not subject.complete
+
+
+def test_a_list_that_only_repeats_the_command_is_nothing_beside_it() -> None:
+    """As Copilot 1.0.102 sends it, also for commands that are joined by an operator."""
+    command = "sleep 8 && touch a.txt"
+    raw: dict[str, Any] = {"command": command, "commands": [command]}
+    subject = asked(AcpSessions(), kind="execute", rawInput=raw).subject
+    assert subject is not None and subject.complete and subject.text == command
+    for more in (["touch a.txt"], [command, "rm -rf ~"], "rm -rf ~", [], [[command]]):
+        subject = asked(AcpSessions(), kind="execute", rawInput={**raw, "commands": more}).subject
+        assert subject is not None and not subject.complete, more
+
+
 def test_a_tool_call_that_is_over_is_forgotten_and_so_are_the_oldest() -> None:
     sessions = AcpSessions()
     told(sessions, "tool_call", title="Run", rawInput={"command": "ls"})

@@ -41,6 +41,7 @@ _KINDS = {  # the protocol's kinds of tool calls; without one the kind is unknow
 }
 
 _OF_A_CALL = ("title", "kind", "rawInput", "content")
+WHOLE = "arguments are whole"  # what is kept of a call besides
 MOST_CALLS = 50
 LONGEST_DIFF = 200_000
 
@@ -109,6 +110,8 @@ class AcpSessions:
             if message["method"] == "session/update" and update["sessionUpdate"] in ("tool_call", "tool_call_update"):
                 session = str(message["params"]["sessionId"])
                 merged = self.merge(session, update)
+                if update.get("rawInput"):  # until a call runs, its arguments can be a beginning
+                    merged = {**merged, WHOLE: update.get("status") == "in_progress"}
                 self._calls.pop((session, str(update["toolCallId"])), None)
                 if update.get("status") not in ("completed", "failed"):
                     self._calls[session, str(update["toolCallId"])] = merged
@@ -131,7 +134,9 @@ def read_permission(line: bytes, sessions: AcpSessions | None = None) -> Permiss
         options = [(str(item["optionId"]), _name_of(item), str(item.get("kind", ""))) for item in params["options"]]
         session, own = str(params.get("sessionId")), params.get("toolCall") or {}
         folder = known.folders.get(session, "")
-        prompt = _prompt(known.merge(session, own), bool(own.get("rawInput")), folder, options)
+        call = known.merge(session, own)
+        is_newest = bool(own.get("rawInput")) or (call.get(WHOLE) is True and not own.get("content"))
+        prompt = _prompt(call, is_newest, folder, options)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError, BadQuestion):
         return None
     return Permission(json.dumps(message["id"]), tuple(option for option, _, _ in options), prompt)
@@ -153,7 +158,8 @@ def canceled_key(line: bytes) -> str:
 
 
 def _prompt(call: Mapping[str, Any], is_newest: bool, folder: str, options: list[tuple[str, str, str]]) -> Prompt:
-    """`is_newest`: the request itself has the arguments. Earlier ones can be a beginning, so no rule can use them."""
+    """`is_newest`: these are all arguments: the request itself has them, or the agent named them while the call ran.
+    Others can be a beginning, so no rule can use them."""
     title = str(call.get("title") or call.get("kind") or "The agent asks for a permission")
     arguments = call.get("rawInput")
     content = [item for item in call.get("content") or () if isinstance(item, Mapping)]

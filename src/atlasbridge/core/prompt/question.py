@@ -250,7 +250,9 @@ def beside_command(kind: SubjectKind, arguments: Mapping[str, Any]) -> str:
     if kind is not SubjectKind.COMMAND:
         return ""
     own = next(name for name in _COMMAND if name in arguments)
-    return _whole({name: value for name, value in arguments.items() if name != own and name not in _HARMLESS})
+    again = ("commands", [arguments[own]])  # Copilot says the command twice
+    others = {name: value for name, value in arguments.items() if name != own and name not in _HARMLESS}
+    return _whole({name: value for name, value in others.items() if (name, value) != again})
 
 
 def _first(arguments: Mapping[str, Any], names: tuple[str, ...]) -> Any:
