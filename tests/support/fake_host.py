@@ -38,8 +38,17 @@ FREE_TEXT = Prompt(type=PromptType.TYPE_FREE_TEXT, score=0.8, excerpt="Name:", s
 
 
 class FakeHost:
-    def __init__(self, home: Home, tool: str = "bash", ttl_s: float | None = None, **session: Any) -> None:
+    def __init__(
+        self,
+        home: Home,
+        tool: str = "bash",
+        ttl_s: float | None = None,
+        integration: dict[str, str] | None = None,
+        **session: Any,
+    ) -> None:
+        """`integration`: what its hello also says, if it is a question without a terminal."""
         self._home = home
+        self._integration = integration or {}
         self._ttl_s = ttl_s
         self.hatch, theirs = socket.socketpair()
         with theirs:
@@ -94,7 +103,7 @@ class FakeHost:
         _, (fd,), _, _ = socket.recv_fds(self.hatch, 1, 1)
         self._socket = socket.socket(fileno=fd)
         self._socket.settimeout(60)
-        told = {"open": self.open, "typed": self.typed, "words": self.words, "ttl_s": self._ttl_s}
+        told = {"open": self.open, "typed": self.typed, "words": self.words, "ttl_s": self._ttl_s, **self._integration}
         self.say("hello", session=self.record.to_wire(), **told)
         assert self.hear("welcome") == {"m": "welcome"}
 

@@ -82,6 +82,18 @@ def test_what_calls_itself_another_session_says_where_it_comes_from_all_the_same
         assert labels["Left?"] == f"{ASKERS[UNTRACED]}: release"
 
 
+async def test_a_question_of_an_earlier_version_that_connects_again_starts_no_session_for_people() -> None:
+    """Its hello says `door`; an integration's session is told to nobody when it starts or ends."""
+    async with live_hub() as live:
+        told = live.person.notices
+        with await asyncio.to_thread(FakeHost, live.home, "ask", integration={"door": "ask"}) as question:
+            question.end()
+            with await asyncio.to_thread(FakeHost, live.home, "later"):
+                await live.person.until(lambda: "Session started: later" in told)
+            assert live.hub.ledger.session(question.session_id) is not None
+            assert told == ["Session started: later"]
+
+
 async def test_what_a_tool_tells_people_is_not_taken_for_our_own_word() -> None:
     async with live_hub() as live:
         with await asyncio.to_thread(FakeHost, live.home) as host:

@@ -346,6 +346,7 @@ class HubServer:
         """Takes the host's pid and ancestry from the kernel, not from the host's own message. So no process can speak
         for a session that another process runs, whatever it claims to be."""
         session = hello["session"]
+        hello.setdefault("integration", hello.get("door"))  # as versions before 0.1.0 say it
         session["host_pid"] = peer.pid or int(session["host_pid"])
         session["label"] = self._caller_check.mark(str(session.get("label", "")), self._caller_check.whence(peer))
         session["pid"] = own_tool(int(session["pid"]), session["host_pid"], hello.get("integration"))
