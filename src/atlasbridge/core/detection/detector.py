@@ -124,10 +124,7 @@ class Detector:
         self._line = b""  # keys of a person in a line that is not sent
         self._keys_since_raise = False
         self._attended = ""  # the line that a person at the terminal has just sent; "" if the host typed last
-        self._reader, self._by_person = (
-            0,
-            True,
-        )  # the process that reads, and whether a person has started it or types into it
+        self._reader, self._by_person = 0, True  # the process that reads; a person has started it or types into it
         self._busy_looks = 0
         self._exited = False
         self._now = 0.0
