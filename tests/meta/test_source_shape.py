@@ -51,7 +51,7 @@ def test_time_is_read_in_one_place() -> None:
 
 
 def test_sql_has_no_numbered_placeholders() -> None:
-    """Python takes `?1` for a named one since 3.12, and refuses it with a sequence since 3.14."""
+    """Python 3.12.0 to 3.12.3 take `?1` for a named one, and warn of it with a sequence."""
     numbered = re.compile(r"\b(?:SELECT|INSERT|UPDATE|DELETE|WHERE|AND|OR|SET|VALUES)\b.*\?\d", re.DOTALL)
     wrong = [
         f"{path.relative_to(SRC)}:{node.lineno}"
