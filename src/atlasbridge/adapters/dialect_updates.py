@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import urllib.error
 import urllib.request
 from http.client import HTTPException
 from pathlib import Path
@@ -115,6 +116,8 @@ def fetch(source: str) -> bytes:
         with urllib.request.build_opener(_OnlyHttps).open(source, timeout=TIMEOUT_S) as answer:
             data: bytes = answer.read(LIMIT + 1)
     except (OSError, HTTPException, ValueError) as error:  # no such page, no answer, or no address at all
+        if isinstance(error, urllib.error.HTTPError):
+            error.close()  # it holds the connection
         raise DialectError(f"{source}: cannot be read: {error}", "") from None
     return data
 
