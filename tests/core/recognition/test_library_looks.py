@@ -168,6 +168,46 @@ def test_what_stands_in_a_field_with_a_drawn_caret_is_emptied_first() -> None:
     assert play.prompt.text_steps[0].keys == b"\x7f" * len("mend it")
 
 
+def between_bars(words: str, title: str = "", colour: int = 32) -> str:
+    """A field in a box of blocks, with sides: in a colour while it gets the keys, grey otherwise."""
+    ink, top = f"\x1b[38;5;{colour}m", (f"▔ {title} " if title else "").ljust(40, "▔")
+    return f"{ink}▊{top}▎\n▊\x1b[m  {words}\x1b[42G{ink}▎\n▊{'▁' * 40}▎\x1b[m"
+
+
+FIELDS = [
+    pytest.param(
+        f"{FULL}What is the name of the project?\n{between_bars(grey('my-project'))}", "?", "", id="words above"
+    ),
+    pytest.param(f"{FULL} ⭘      App\n{between_bars('', 'Branch name')}", "Branch name", "", id="a title"),
+    pytest.param(f"{FULL}Rename it to:\n{between_bars('old name')}", "Rename it to:", "old name", id="with a value"),
+    pytest.param(f"{FULL}\x1b[?25hWhat is your name? ", "What is your name?", "", id="the only words"),
+    pytest.param(f"{FULL}\x1b[?25hWhich package?\n\nSearch: ", "Search:", "", id="a label below the question"),
+]
+
+
+@pytest.mark.parametrize("probe", [POLLING, TICKING])
+@pytest.mark.parametrize(("drawn", "question", "filled"), FIELDS)
+def test_the_only_field_of_a_full_screen_takes_words(
+    probe: ProbeAnswer, drawn: str, question: str, filled: str
+) -> None:
+    play = Playbook(probe) >> drawn >> 3.0 << Raised("free_text", question)
+    assert b"".join(step.keys for step in play.prompt.text_steps) == b"\x7f" * len(filled)
+
+
+@pytest.mark.parametrize(
+    "drawn",
+    [
+        f"{FULL}Filter:\n{between_bars('', colour=240)}",
+        f"{FULL}User:\n{between_bars('')}\nCity:\n{between_bars('', colour=240)}",
+        f"{FULL}Password:\n{between_bars('')}",
+        f"{FULL}\x1b[?25h\n\nfor name in names: ",
+    ],
+    ids=["grey", "two fields", "a secret", "code"],
+)
+def test_a_field_whose_keys_or_words_are_not_sure_is_left_to_a_person(drawn: str) -> None:
+    Playbook(POLLING) >> drawn >> 12.0 << Raised("unknown")
+
+
 @pytest.mark.parametrize("asked", ["[sudo] password for kim: ", "Enter the API key: "])
 def test_a_secret_in_a_box_is_left_to_a_person_who_looks(asked: str) -> None:
     play = Playbook(TICKING) >> HIDE + boxed("sudo make", asked + CARET) + "\n ⠴ Working" >> 3.0 << Raised("unknown")

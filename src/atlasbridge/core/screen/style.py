@@ -61,6 +61,12 @@ def is_dull(style: int) -> bool:
     return ground is None or ground in _DARK_GREYS or _is_grey(ground)
 
 
+def is_coloured(style: int) -> bool:
+    """Whether the text has a colour of its own that is not a grey."""
+    colour = foreground(style)
+    return colour is not None and colour not in _DARK_GREYS and not _is_grey(colour)
+
+
 def _is_grey(colour: int | str | None) -> bool:
     if not isinstance(colour, str):
         return colour in _GREYS

@@ -16,14 +16,14 @@ from atlasbridge.core.prompt.model import FormField, PromptType
 from atlasbridge.core.prompt.vocabulary import answers_as
 from atlasbridge.core.recognition import numbers
 from atlasbridge.core.recognition.dialect import POINTERS, Dialect, MenuRule
-from atlasbridge.core.recognition.finding import DRAWN_FIELD, Facts, Finding, compact, to_look_at
+from atlasbridge.core.recognition.finding import DRAWN_FIELD, Facts, Finding, compact, to_look_at, without_drawing
 from atlasbridge.core.recognition.meaning import asks_for_secret
 from atlasbridge.core.recognition.question import Asked, block, question_above, question_in_box
 from atlasbridge.core.recognition.widgets.line_question import BACKSPACE, recognise_line
 from atlasbridge.core.recognition.widgets.list_rows import Item, Menu, menu_finding, odd_bar, odd_one
 from atlasbridge.core.recognition.widgets.resting_screen import whole_screen
-from atlasbridge.core.screen.frames import Frame, find_frames, inside, is_drawn, unframed
-from atlasbridge.core.screen.style import REVERSE, is_faded
+from atlasbridge.core.screen.frames import SIDES, Frame, find_frames, inside, is_drawn, unframed
+from atlasbridge.core.screen.style import REVERSE, is_coloured, is_faded
 from atlasbridge.core.screen.view import CARET_ROWS, View
 from atlasbridge.core.values import frozen, replace
 
@@ -277,6 +277,7 @@ _FIELD = lazy(r"^\s*+(?P<label>[^\W\d_][^:]{0,38}):(?=\s|_|$)[\s_]*+(?P<value>.*
 _WAY_OUT = lazy(r"[<\[]\s*+([^\W\d_][\w -]{0,20}?)\s*+[>\]]|^\s*+([^\W\d_]{2,12})\s*+$")
 _BOXED = lazy(r"[\[(][ xX*]?[\])]")
 _TWIG = lazy(r"[├└╰]─")
+_BLOCK_EDGE = lazy(r"[▊█▌▐▕▏▎](▔[^▊█▌▐▕▏▎]*▔{4})[▊█▌▐▕▏▎]")  # of a field, with its title
 SUBMITS = lazy(
     r"(?<!\w)(?:enter|return|↵|⏎)\s*+(?:to\s+|:\s*+)?(?:submit|save|confirm|continue|send|ok|accept|done|next|create)\b",
     re.IGNORECASE,
@@ -354,15 +355,42 @@ def way_out(view: View, row: int) -> str:
 
 
 def recognise_drawn_field(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
-    """A field between two bars of blocks, or a tree with one highlighted row, on a full screen: keys unknown."""
+    """A field between two bars of blocks, or a tree with one highlighted row, on a full screen. The keys are known only
+    of the one field that has a question and sides, in the colour of what gets the keys.
+    """
     lines = view.lines
     fields = [at for at in range(1, len(lines) - 1) if "▔▔▔▔" in lines[at - 1] and "▁▁▁▁" in lines[at + 1]]
+    asked = _field_between_bars(view, fields[0], dialect) if view.alternate and len(fields) == 1 else None
+    if asked:
+        return asked
     twigs = [at for at in range(len(lines)) if _TWIG.search(lines[at])]
     tree = [twigs[0] - 1, *twigs] if twigs and twigs[0] else twigs  # including the root
     lit = odd_bar([view.style(at, max(0, len(lines[at]) - 1)) for at in tree])
     if not view.alternate or not (fields or (len(twigs) > 1 and lit >= 0)):
         return None
     return replace(whole_screen(view, facts, dialect), rule=DRAWN_FIELD)
+
+
+def _field_between_bars(view: View, at: int, dialect: Dialect) -> Finding | None:
+    edge = _BLOCK_EDGE.search(view.lines[at - 1])
+    sides = (
+        (view.lines[at][edge.start() : edge.start() + 1], view.lines[at][edge.end() - 1 : edge.end()]) if edge else ()
+    )
+    if edge is None or not all(side and side in SIDES for side in sides):
+        return None
+    asked = Asked(edge[1].strip("▔ "), at - 1)
+    asked = asked if asked.text else question_above(view, at - 1)
+    said = without_drawing(asked.text)
+    if not said or not is_coloured(view.style(at - 1, edge.start() + 1)):
+        return None
+    words = view.lines[at][edge.start() + 1 : edge.end() - 1]
+    filled = words.strip()
+    filled = "" if is_faded(view.style(at, edge.start() + len(words.rstrip()))) else filled  # a placeholder
+    found = boxed_finding("caret-field", PromptType.TYPE_FREE_TEXT, said, Frame(asked.row, at + 1, 0, view.cols))
+    clear = (Step(BACKSPACE * len(filled), When.DRAINED),) if filled else ()
+    found = replace(found, score=numbers.LIKELY, whole=asked.whole, filled=filled, text_steps=clear)
+    secret = asks_for_secret(said.rpartition("\n")[2], dialect)
+    return replace(found, type=PromptType.TYPE_UNKNOWN, constraints={"secret": True}) if secret else found
 
 
 def recognise_form(view: View, facts: Facts, dialect: Dialect) -> Finding | None:

@@ -154,7 +154,8 @@ def _box(view: View) -> View | None:
 
 def recognise_footer(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
     """The question of a full-screen program in a bar or in the last row: `File Name to Write: out.txt`."""
-    bar = bool(view.style(view.row, 0) & REVERSE) or view.row == len(view.lines) - 1 or _stands_apart(view)
+    last = view.row == len(view.lines) - 1 or (view.row == view.bottom() and _says_little(view, facts, dialect))
+    bar = bool(view.style(view.row, 0) & REVERSE) or last or _stands_apart(view)
     keys, gap, line = view.before_cursor().rpartition(_APART)
     line = line if not {":", "?"} & set(keys) else f"{keys}{gap}{line}"
     asked = _ASKED_BELOW.match(line) if bar and view.cursor_visible else None
@@ -175,6 +176,13 @@ def _fill_in(view: View, asked: str, filled: str, facts: Facts) -> Finding:
     shown = {**found.constraints, "default": filled + behind} if filled + behind else found.constraints
     found = replace(found, question=asked, line_mode=False, filled=filled + behind, text_steps=clear, constraints=shown)
     return replace(found, excerpt=f"{asked} {found.filled}".rstrip(), whole=True, alone=False)
+
+
+def _says_little(view: View, facts: Facts, dialect: Dialect) -> bool:
+    """Whether a few words and a label or question are all that is on the screen. In an editor, it can be a file."""
+    rows, line = sum(bool(line.strip()) for line in view.lines), view.lines[view.row].lstrip()
+    words = line[:1].isupper() or "?" in line  # code begins with a small letter
+    return rows <= numbers.LIT_OTHER_ROWS and words and facts.command not in dialect.screen_programs
 
 
 def _stands_apart(view: View) -> bool:
