@@ -147,6 +147,7 @@ def test_what_is_only_told_at_the_foot_gets_no_guessed_answer(drawn: str) -> Non
 
 
 WINDOW = SCREEN + "00000150  31 31 32 0A\n" * 8 + f"\n{' ' * 30}New position ? 0x\n\n" + "00000250  31 31 32 0A\n" * 8
+LIT_FILES = FILES.replace("notes.txt", "\x1b[7mnotes.txt\x1b[m")
 OF = {
     name: ProbeAnswer(ProbeState.READING, "reads", echo=False, canonical=False, command=name)
     for name in ("hexedit", "nnn")
@@ -158,6 +159,7 @@ OF = {
     [
         ("nnn", foot("rm -rf hovered? [Esc cancels]", body=FILES, after=HIDE), "rm -rf hovered?"),
         ("nnn", foot("rm -rf hovered? [Esc cancels]", body=FILES), "rm -rf hovered?"),
+        ("nnn", foot("notes.txt", body=LIT_FILES), "notes.txt"),
         ("hexedit", f"{WINDOW}\x1b[10;48H", "New position ?"),
     ],
 )
@@ -166,6 +168,23 @@ def test_what_a_viewer_asks_with_keys_that_are_not_told_is_no_viewer_at_rest(
 ) -> None:
     play = Playbook(OF[command]) >> drawn >> 3.0 << Raised("unknown", part)
     assert not play.prompt.idle and not play.prompt.constraints.get("default")
+
+
+@pytest.mark.parametrize("probe", [RAW, POLLING], ids=["reads", "polls"])
+@pytest.mark.parametrize(
+    ("drawn", "kind"),
+    [
+        (foot("Delete notes.txt? (y/n)", body=LIT_FILES, first=20, after=HIDE), "yes_no"),
+        (foot("Delete notes.txt? (y/n) ", body=LIT_FILES), "yes_no"),
+        (foot("Rename to: notes.txt", body=LIT_FILES), "free_text"),
+        (foot("rm -rf hovered? [Esc cancels]", body=LIT_FILES, after=HIDE), "unknown"),
+        (f"{HIDE}Files\n> notes.txt\n  photo.png\n\nDelete notes.txt? (y/n)", "yes_no"),
+    ],
+)
+def test_a_question_below_a_list_is_about_its_lit_row_and_the_list_is_not_asked_for(
+    probe: ProbeAnswer, drawn: str, kind: str
+) -> None:
+    Playbook(probe) >> drawn >> 3.0 << Raised(kind)
 
 
 @pytest.mark.parametrize("at", [1, 12])

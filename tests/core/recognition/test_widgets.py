@@ -135,6 +135,15 @@ def test_a_label_that_the_tool_wraps_itself_is_one_label() -> None:
     assert play.prompt.choices[1].detail == ""
 
 
+@pytest.mark.parametrize("pointed", [0, 1, 2])
+def test_labels_in_small_letters_that_the_tool_wraps_in_a_narrow_window_stay_apart(pointed: int) -> None:
+    labels = ["us-east-1 (N. Virginia)", "eu-central-1 (Frankfurt, recommended for customers in Germany)", "ap-east-1"]
+    rows = [f"{'❯' if at == pointed else ' '} {label}" for at, label in enumerate(labels)]
+    drawn = "\n".join(row.replace("recommended ", "recommended\n  ") for row in rows)
+    play = Playbook(POLLING, cols=40) >> f"\x1b[?25l? Which region?\n{drawn}" >> 3.0 << Raised("multiple_choice")
+    assert [choice.label for choice in play.prompt.choices] == labels
+
+
 def test_a_label_that_the_tool_wraps_inside_a_box_ends_where_its_description_begins() -> None:
     words = [
         "❯ 1. Yes",

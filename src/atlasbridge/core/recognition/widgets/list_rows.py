@@ -117,15 +117,17 @@ def headed(line: str, row: str) -> str:
     return row[:place] + mark + row[place + 1 :] if mark in ("◆", "◇") else row
 
 
-def is_full(view: View, at: int, below: str) -> bool:
-    """Whether the row had no room for the first word of the next one, so that the tool itself wrapped it."""
+def is_full(view: View, at: int, below: str, free: int = numbers.ROOM) -> bool:
+    """Whether the row had no room for the first word of the next one, so that the tool itself wrapped it. The tool
+    leaves up to `free` columns empty.
+    """
     line = view.lines[at].rstrip()
     framed = line[-1:] in SIDES
     if framed and len(line) < view.cols - 4 * numbers.MARGIN:
         return False  # a box that is as wide as its longest row
     end = len(line[:-1].rstrip()) if framed else len(line)
     room = len(line) - 1 if framed else view.cols
-    return end + 1 + len(below.split()[0]) > room - numbers.ROOM
+    return end + 1 + len(below.split()[0]) > room - free
 
 
 @lru_cache(maxsize=256)

@@ -22,8 +22,9 @@ from atlasbridge.core.recognition.finding import Facts, Finding
 from atlasbridge.core.recognition.question import Asked, block, question_above, question_in_box, stands_first
 from atlasbridge.core.recognition.widgets import list_rows
 from atlasbridge.core.recognition.widgets.framed_dialog import way_out
-from atlasbridge.core.recognition.widgets.line_question import typed_key
+from atlasbridge.core.recognition.widgets.line_question import inline_choices, typed_key
 from atlasbridge.core.recognition.widgets.list_rows import Item, Menu, item_of, menu_finding, odd_one, read_row
+from atlasbridge.core.recognition.widgets.resting_screen import asked_at_foot, recognise_foot
 from atlasbridge.core.recognition.widgets.side_by_side import HELD, lit_words_in
 from atlasbridge.core.screen.frames import SIDES, Frame, find_frames, is_drawn, is_rule, unframed
 from atlasbridge.core.screen.style import REVERSE, STRIKE, is_faded
@@ -46,8 +47,10 @@ def recognise_lit_list(view: View, facts: Facts, dialect: Dialect) -> Finding | 
         return _in_the_text(view, facts, dialect)
     menu = None if facts.command in dialect.screen_programs else find_lit_list(view)
     if menu is not None:
-        asked = question_above(view, menu.top)
-        return menu_finding(view, menu, _RULE, asked, dialect) if asked.text else None
+        asked, below = question_above(view, menu.top), recognise_foot(view, facts, dialect)
+        if not asked.text or (below and below.row > menu.bottom) or asked_at_foot(view):
+            return None  # the program asks in a line of its own about the lit row
+        return menu_finding(view, menu, _RULE, asked, dialect)
     bar = find_button_bar(view)
     if bar is None:
         return None
@@ -340,6 +343,7 @@ _NO_BLANK = lazy(r"^\s*+(?:\S\s++)?\d{1,2}[.)][^\W\d]")
 _FILTER = lazy(  # its line, with the count behind it, or empty
     r"\s*+\S(?:\s\S*+)?\s++\d+/\d+\s*+$|\s*+\S\s(?:type to|filter|search|find)\b.{0,30}(?:\.{3}|…)\s*+$", re.IGNORECASE
 )
+_NAMES_KEYS = lazy(r"\?\s{1,2}[\[(][^\])]{2,20}[\])]\s*$")
 _OPEN_MARKS = "●○◉◯◻◼☐☑"  # of choices; a tick or cross can report what was done
 BULLETS = "●◉◈◆◇■◼▪•∙·✓✔☑☒✘✗✖⬛⬢▣✦✱★❖*+=~"
 _BULLETS = dict.fromkeys(map(ord, "●◉*>"))  # AI CLIs draw them before their messages
@@ -448,7 +452,7 @@ def _around(view: View, rows: list[str], pattern: re.Pattern[str], at: int, star
     column = list_rows.column_of(start)
     place = start.start("pointer")
     rows = [_without_dull_mark(row, place) for row in rows]
-    rows = rows if first.number else _labels_alone(view, _one_row_each(view, rows, column), at, column)
+    rows = rows if first.number else _labels_alone(view, _one_row_each(view, rows, at, column), at, column)
     over = _begins(next((row for row in rows[at - 1 :: -1] if row != list_rows.WRAPPED), "")) if at else -1
     spaced = not first.number and not rows[_next(rows, at)].strip() and over not in (column, start.start("label"))
     spaced = spaced and not (view.cursor_visible and view.row == at) and not is_faded(view.style(at, first.col))
@@ -538,15 +542,18 @@ def _labels_alone(view: View, rows: list[str], at: int, column: int) -> list[str
     return out
 
 
-def _one_row_each(view: View, rows: list[str], column: int) -> list[str]:
-    """The rows without continuations of the label above, which had no room there and start like no new item."""
+def _one_row_each(view: View, rows: list[str], pointed: int, column: int) -> list[str]:
+    """The rows without continuations of the label above, which had no room there and start like no new item. Where
+    the pointed label starts with a small letter, each new item can: only one row without any room left continues.
+    """
+    small = rows[pointed][column : column + 1].islower()
     out = list(rows)
     for at in range(1, len(rows)):
-        above = rows[at - 1]
+        above = (out if small else rows)[at - 1]
         begun = rows[at][column : column + 1].strip() and above[column : column + 1].strip()
         aligned = begun and not rows[at][:column].strip()
         goes_on = aligned and above != list_rows.WRAPPED and _GOES_ON.match(rows[at])
-        if goes_on and list_rows.is_full(view, at - 1, rows[at]):
+        if goes_on and list_rows.is_full(view, at - 1, rows[at], 0 if small else numbers.ROOM):
             out[at] = list_rows.WRAPPED
     return out
 
@@ -633,7 +640,12 @@ def _asked_right_above(view: View, menu: Menu) -> bool:
 
 
 def _asked_below(view: View, menu: Menu) -> bool:
-    """Whether the cursor is after a question further down. Then the apparent menu is earlier output."""
+    """Whether the cursor is after a question further down. Then the apparent menu is earlier output. So it is above a
+    last row that asks and names its answers.
+    """
+    last = view.lines[view.bottom()]
+    if not view.cursor_visible and view.bottom() > menu.bottom and _NAMES_KEYS.search(last) and inline_choices(last):
+        return True
     below = view.cursor_visible and view.row > menu.bottom and not menu.upwards
     asks = re.search(r"[^\W\d_]{3}.*[?:)\]>]", view.before_cursor())  # half an answer can follow it
     mark = view.before_cursor().strip()

@@ -52,12 +52,12 @@ def whole_screen(view: View, facts: Facts, dialect: Dialect) -> Finding:
     text = view.text()
     found = Finding("whole-screen" + name, PromptType.TYPE_UNKNOWN, numbers.LOOK, _glimpse(view, row), "", row)
     views = facts.command in dialect.screen_programs or facts.command in dialect.quiet_programs
-    asked = _asked_at_foot(view)
+    asked = asked_at_foot(view)
     found = replace(found, core=steady(dialect, text), line_mode=False, question=text, orders=views and not asked)
     return replace(found, excerpt=asked) if asked else found
 
 
-def _asked_at_foot(view: View) -> str:
+def asked_at_foot(view: View) -> str:
     """The last row, if a program begins to ask there: the cursor is right behind words that end as a question or with
     a blank, or it is hidden and the words end as a question. Or the cursor's row, if it asks between two empty ones.
     """
@@ -70,8 +70,14 @@ def _asked_at_foot(view: View) -> str:
         return ""
     behind = view.row == at and len(row) <= view.col <= len(row) + 1
     label = view.cursor_visible and view.col > len(row) and row[0].isalpha() and len(row.split()) < 3  # such as `M-x `
-    words = "?" in row or ":" in row or label
+    words = "?" in row or ":" in row or label or (view.cursor_visible and _is_lit_above(view, row.strip()))
     return row.strip() if (words if behind else not view.cursor_visible and _ENDS_ASKING.search(row)) else ""
+
+
+def _is_lit_above(view: View, words: str) -> bool:
+    """Whether a reversed row consists of these words: the field below it takes another name for what they name."""
+    rows = ((at, line) for at, line in enumerate(view.lines[:-1]) if line.strip() == words)
+    return any(view.style(at, len(line) - len(line.lstrip())) & REVERSE for at, line in rows)
 
 
 def _glimpse(view: View, row: int) -> str:
@@ -86,7 +92,9 @@ def _glimpse(view: View, row: int) -> str:
 
 
 def recognise_foot(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
-    """The line that asks on a full screen: the last one of a box, the cursor's line, or one of the last two."""
+    """The line that asks on a full screen: the last one of a box, the cursor's line, one of the last two, or the last
+    one with text.
+    """
     box = _box(view)
     found = recognise_line(box, facts, dialect, strict=True) if box else None
     if found is not None and found.score >= numbers.SURE:
@@ -95,7 +103,8 @@ def recognise_foot(view: View, facts: Facts, dialect: Dialect) -> Finding | None
     found = found or recognise_footer(view, facts, dialect)
     if found is not None or dialect.idles:
         return found and _by_itself(found)
-    for row in (len(view.lines) - 1, len(view.lines) - 2):
+    lowest = len(view.lines) - 1
+    for row in dict.fromkeys((lowest, lowest - 1, lowest if view.cursor_visible else view.bottom())):
         lettered = _LETTERED.search(view.lines[row])
         if not lettered and not view.lines[row].rstrip().endswith((":", "?", ")", "]", ">")):
             continue
