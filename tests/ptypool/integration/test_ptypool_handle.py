@@ -97,7 +97,8 @@ async def test_a_flooding_child_is_stopped_by_the_kernel(pool: PtyPool, tmp_path
             before, written = written, int((tmp_path / "written").read_text())
             await asyncio.sleep(0.2)
     assert handle.backlog == MESSAGE_LIMIT
-    assert written < MESSAGE_LIMIT * 4096 + 200_000  # what the box and the kernel hold, and no more
+    held = len(handle.read_all_available())  # a crowded machine reads more at a time
+    assert written - held < 200_000  # what the kernel holds
 
 
 async def test_a_stopped_flood_goes_on_without_a_gap_when_it_is_read(pool: PtyPool) -> None:
