@@ -26,7 +26,7 @@ globalThis.AtlasProof = { Fault: Error, device, greet, random: () => "k1", reply
 
 
 def test_what_decides_on_the_page_holds_in_node() -> None:
-    assert "# pass 15" in run_units("deciding", STATIC)
+    assert "# pass 16" in run_units("deciding", STATIC)
 
 
 @pytest.mark.parametrize("more", [(), ("atlasbridge.fleet.server",)], ids=["a hub's page", "a fleet's page"])

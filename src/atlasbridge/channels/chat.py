@@ -57,6 +57,7 @@ from atlasbridge.channels.language import (
     language_key,
     reading,
     say_digest,
+    say_label,
     t,
 )
 from atlasbridge.channels.outbox import EDIT, NOTICE, QUESTION, ClosingWire, Connection, Outbox, Params, Place
@@ -801,7 +802,9 @@ class ChatChannel(BaseChannel):
             if callback.verb != Verb.THIS and nonce == record.nonce:
                 self._meet_copy(origin.place, record)
             if live and templates.needs_words(record.prompt, value):
-                label = next(choice.label for choice in record.prompt.choices if choice.value == value)
+                label = next(
+                    say_label(value, choice.label) for choice in record.prompt.choices if choice.value == value
+                )
                 self._tasks.hold(self._ask_for_words(origin, record, label))
                 return False
         if not self.is_within_limit(origin, record):

@@ -274,6 +274,10 @@ def _say_effect(kind: str, target: str) -> str:
     return t(with_target, target=named) if named and with_target else t(alone)
 
 
+UNTOLD = (
+    "Not whole: how much is missing cannot be told. "
+    "Look at the session before you approve; a taller window, or detaching it, can show more."
+)
 HIDDEN_ROWS = (
     "Not whole: the tool hides 1 row of it, and more can be missing."
     "|Not whole: the tool hides {count} rows of it, and more can be missing."
@@ -292,7 +296,7 @@ def warn_incomplete(prompt: Prompt) -> str:
     if not prompt.asked_whole and (hidden := prompt.constraints.get("hidden_rows")):
         return f"⚠ {t(HIDDEN_ROWS, count=hidden)}"
     if not prompt.asked_whole:
-        return f"⚠ {t('Not whole: how much is missing cannot be told. Look at the session before you approve.')}"
+        return f"⚠ {t(UNTOLD)}"
     if prompt.subject is None or prompt.subject.complete or not prompt.subject.shown:
         return ""
     return t("As the tool drew it: tabs, invisible characters and its line breaks cannot be told from here.")

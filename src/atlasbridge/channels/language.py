@@ -26,6 +26,7 @@ LANGUAGES = {"en": "English", "de": "Deutsch", "es": "Español", "ja": "日本�
 Language = Literal["", "en", "de", "es", "ja"]
 DAYS = "Mon Tue Wed Thu Fri Sat Sun"
 PLACES = (Path(__file__).parents[1] / "web" / "static", Path(__file__).parent / "languages")
+OWN_LABELS = {"y": "Yes", "n": "No", "cancel": "Cancel"}
 SENTENCES = ("sentence", "why", "by", "when", "state")  # holes of a sentence of the hub that hold one themselves
 LEAST_WORDS = 6  # letters that tell one shape from another; in a hole, a few are enough
 LONGEST = 400  # of a sentence of the hub that is looked at
@@ -81,6 +82,12 @@ def current_language() -> str:
 def t(english: str, **values: object) -> str:
     """The text in the reader's language. Without a translation it is English."""
     return _fill(_texts(_reader.get().language).get(english, english), values)
+
+
+def say_label(value: str, english: str) -> str:
+    """The label of an answer. One that AtlasBridge named, because the tool only has a letter or a key for it, is in the
+    reader's language; what a tool calls its answers is shown as it is."""
+    return t(english) if OWN_LABELS.get(value) == english else english
 
 
 def machine_reader(language: str = "") -> Reader:

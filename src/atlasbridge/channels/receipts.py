@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from atlasbridge.channels.language import Reader, at_time, hub_says, known_language, t
+from atlasbridge.channels.language import Reader, at_time, hub_says, known_language, say_label, t
 from atlasbridge.core.clock import parse_iso
 from atlasbridge.core.escape import escape_controls
 from atlasbridge.core.ports import HubApi
@@ -58,10 +58,11 @@ def render_answer(prompt: Prompt, value: str) -> str:
     word = _default_of(prompt) if value.lower() == "default" else value
     found = find_choice(prompt, word)
     if found is not None:
-        return _short(found.label)
+        return _short(say_label(found.value, found.label))
     several = [find_choice(prompt, one) for one in word.split(",")]
+    labels = [say_label(one.value, one.label) for one in several if one is not None]
     if prompt.constraints.get("multi_select"):
-        return _short(", ".join(one.label for one in several if one is not None) if all(several) else word)
+        return _short(", ".join(labels) if len(labels) == len(several) else word)
     if word == SECRET_LABEL:
         return t("a secret")
     if word in KEY_LABELS.values():

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from atlasbridge.channels.excerpt import VERBS, WANTS, cut_to, is_ambiguous, names_subject
-from atlasbridge.channels.language import at_time, hub_says, t
+from atlasbridge.channels.language import at_time, current_language, hub_says, say_label, t
 from atlasbridge.core.clock import SystemClock, parse_iso
 from atlasbridge.core.escape import escape_controls
 from atlasbridge.core.ids import short_id
@@ -32,6 +32,7 @@ TAP = "Tap a choice, or reply to this message with your own words."
 SURE, BACK = "This choice also decides what is not asked yet.", "Back"
 CHANGED = "changed"  # the constraint under which a chat keeps what a finished agent has changed
 LIMIT_BUTTON, CONTINUE = "limit", "continue"  # the value of a button, and its answer when the usage limit has ended
+ENTER_KEYS = ("enter", "\r", "\n")
 HEADLINE_LIMIT = 110
 LISTED_LIMIT = 200  # of a choice's label in a list
 TOOL_NAMES = {"claude": "Claude Code", "codex": "Codex", "gemini": "Gemini CLI", "opencode": "OpenCode"} | INTEGRATIONS
@@ -235,7 +236,7 @@ def default_word(prompt: Prompt) -> str:
     """The timer's answer in a word; "empty" if Enter alone answers a text question."""
     if prompt.type is PromptType.TYPE_FREE_TEXT:
         return t("empty")
-    value = "↩" if prompt.safe_default in ("enter", "\r", "\n") else prompt.safe_default
+    value = "↩" if prompt.safe_default in ENTER_KEYS else prompt.safe_default
     return next((short_label(numbered(choice)) for choice in prompt.choices if choice.value == value), value)
 
 
@@ -333,7 +334,7 @@ def numbered(choice: Choice) -> str:
     """Return "2. Yes, always" if the tool numbers its choices; a letter that only repeats the label is omitted."""
     said = choice.value.lower()
     if said in (choice.label.lower(), choice.label[:1].lower()):
-        return choice.label
+        return say_label(choice.value, choice.label)
     return f"{choice.value}. {choice.label}"
 
 
@@ -347,7 +348,8 @@ def _default_button(prompt: Prompt) -> list[Button]:
         )
     if not prompt.safe_default:
         return []
-    value = "↩" if prompt.safe_default in ("enter", "\r", "\n") else prompt.safe_default
+    english = current_language() == "en"
+    value = prompt.safe_default if english and prompt.safe_default not in ENTER_KEYS else default_word(prompt)
     return [Button(f"⏩ {t('Use default ({value})', value=value)}", "default", Role.DEFAULT)]
 
 

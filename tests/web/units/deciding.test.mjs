@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-const { allowed, bar, bySoonest, canBeMarked, isPermission, nextOf, pick } = await import("/answering.js");
+const { allowed, answerLabel, bar, bySoonest, canBeMarked, isPermission, labelOf, nextOf, pick } = await import("/answering.js");
 const { effectWords, fold, oneLine, questionLine } = await import("/subject.js");
 const { t, useTexts } = await import("/words.js");
 const { learn, prompts, settled, setMine } = await import("/model.js");
@@ -102,6 +102,19 @@ test("texts have holes and two forms, and English where nothing else is known", 
   assert.equal(t("1 more line|{count} more lines", { count: 1 }), "1 weitere Zeile");
   assert.equal(t("1 more line|{count} more lines", { count: 7 }), "7 weitere Zeilen");
   assert.equal(t("{name} asks", { name: "{count}" }), "{count} asks");
+  useTexts({});
+});
+
+test("what we named is said in the reader's language, and a tool's own words are not touched", () => {
+  const asked = prompt({ type: "yes_no", choices: [{ value: "y", label: "Yes" }, { value: "n", label: "No", refuses: true }, { value: "a", label: "all" }] });
+  const gave = (kind, value, label) => answerLabel({ ...asked, answer: { kind, value, label } });
+  useTexts({ Yes: "Ja", No: "Nein", "none of them": "keine davon" });
+  assert.deepEqual(asked.choices.map(labelOf), ["Ja", "Nein", "all"]);
+  assert.deepEqual(prompt().choices.map(labelOf), ["Yes", "Yes, always", "No"]);
+  assert.deepEqual([gave("choice", "y", "Yes"), gave("no", "n", "No"), gave("choices", "y,a", "Yes, all"), gave("choices", "", "none of them")], ["Ja", "Nein", "Ja, all", "keine davon"]);
+  assert.deepEqual([gave("text", "Yes", "Yes"), gave("choice", "7", "seven"), gave("enter", "", "Enter")], ["Yes", "seven", "Enter"]);
+  assert.equal(labelOf({ value: "constructor", label: "name" }), "name");
+  assert.equal(pick("y", asked).value, "y");
   useTexts({});
 });
 

@@ -62,7 +62,7 @@ async function tap(...answers) {
     addEventListener: (name, work) => { heard[name] = work; },
     registration: { showNotification: async (_, { body }) => { shown = body; } },
     AtlasProof: { random: () => "k1", reply: async (_, { request_key: key }) => { keys.push(key); return answers.shift()(); } },
-    AtlasTexts: { choose: () => "en", load: async () => {}, t: (text, values = {}) => text.replace(/\{(\w+)\}/g, (_, name) => values[name]) },
+    AtlasTexts: { choose: () => "en", label: (_, english) => english, load: async () => {}, t: (text, values = {}) => text.replace(/\{(\w+)\}/g, (_, name) => values[name]) },
   };
   const caches = { open: async () => ({ match: async () => undefined }) };
   vm.runInNewContext(readFileSync(`${process.env.ATLAS_PAGE}/sw.js`, "utf8"), { self, caches, setTimeout: globalThis.setTimeout, importScripts: () => {} });

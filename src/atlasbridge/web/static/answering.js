@@ -5,7 +5,7 @@ import { speak } from "/dom.js";
 import { changed, learn, setMine } from "/model.js";
 import { sign } from "/passkey.js";
 import { Refused } from "/refused.js";
-import { OPEN, t } from "/words.js";
+import { labelText, OPEN, t } from "/words.js";
 
 const ASK_AGAIN_MS = 1500;
 const pause = (ms) => new Promise((resolve) => { setTimeout(resolve, ms); });
@@ -68,7 +68,7 @@ async function findOut(id, key, label, say) {
       say(t("Your answer did not arrive. It is still asked: answer again."), "bad");
       return false;
     }
-    if (told.prompt.answer?.by === `web:${me().name}` && told.prompt.answer.label === label) return arrived(id, label, "", told.prompt, say);
+    if (told.prompt.answer?.by === `web:${me().name}` && answerLabel(told.prompt) === label) return arrived(id, label, "", told.prompt, say);
     setMine(id, { label, state: "lost" });
     learn(told.prompt);
     changed();
@@ -85,6 +85,19 @@ export function ways(prompt) {
   if (prompt.type === "yes_no") return [{ value: "y", label: "Yes" }, { value: "n", label: "No", refuses: true }];
   if (prompt.type === "confirm_enter") return [{ value: "enter", label: "Continue (Enter)" }];
   return [];
+}
+
+// What a person reads on the button of a choice.
+export const labelOf = (choice) => labelText(choice.value, choice.label);
+
+// The same for an answer that was given.
+export function answerLabel({ answer, choices = [] }) {
+  const { kind, value, label } = answer;
+  if (value === null) return t("a secret");
+  if (kind === "yes" || kind === "no") return labelText(kind[0], label);
+  if (kind !== "choice" && kind !== "choices") return label;
+  const named = value.split(",").filter(Boolean).map((part) => choices.find((choice) => choice.value === part)).map((choice) => (choice ? labelOf(choice) : ""));
+  return named.length ? (named.every(Boolean) ? named.join(", ") : label) : t("none of them");
 }
 
 // Which of them a key means; null where it is not certain.

@@ -1,7 +1,7 @@
 // One prompt as a card: what it wants to do, where, and the ways to answer it.  No and Yes stand in a bar that never leaves
 // the screen.
 
-import { bar, disagrees, give, ways } from "/answering.js";
+import { answerLabel, bar, disagrees, give, labelOf, ways } from "/answering.js";
 import { call, get, may, offers, post } from "/api.js";
 import { el, PLAIN, show, speak, svg, toast, unbroken } from "/dom.js";
 import { myAnswer, prompts, receipt, subscribe } from "/model.js";
@@ -49,12 +49,13 @@ function heading(prompt, host) {
 
 // In the bar a label that goes on behind its first comma has its first words large and the rest small, and nothing is cut.
 function headed(choice) {
-  const at = choice.label.search(/[,，、]/) + 1;
-  if (at < 1 || choice.label.length < 25) return words(choice);
-  return el("span", { cls: "label" }, choice.label.slice(0, at), el("small", { cls: "detail" }, ...unbroken(choice.label.slice(at))));
+  const label = labelOf(choice);
+  const at = label.search(/[,，、]/) + 1;
+  if (at < 1 || label.length < 25) return words(choice);
+  return el("span", { cls: "label" }, label.slice(0, at), el("small", { cls: "detail" }, ...unbroken(label.slice(at))));
 }
 
-const words = (choice) => el("span", { cls: "label" }, ...unbroken(choice.label), choice.detail ? el("small", { cls: "detail" }, choice.detail) : null);
+const words = (choice) => el("span", { cls: "label" }, ...unbroken(labelOf(choice)), choice.detail ? el("small", { cls: "detail" }, choice.detail) : null);
 
 export class Card {
   constructor(prompt, host) {
@@ -62,7 +63,7 @@ export class Card {
     this.busy = false;
     this.ring = ring(prompt);
     const safe = ways(prompt).find((item) => item.value === prompt.safe_default);
-    this.timerLabel = safe ? safe.label : prompt.safe_default;
+    this.timerLabel = safe ? labelOf(safe) : prompt.safe_default;
     this.late = el("small", { cls: "late" });
     this.soon = el("p", { cls: "word warn soon", role: "timer", hidden: true });
     this.word = el("div", { cls: "word", role: "status", hidden: true });
@@ -126,9 +127,9 @@ export class Card {
     if (choice.words) return this.field?.focus();
     const now = performance.now();
     const again = this.sure.value === choice.value && now - this.sure.at > SURE_MS[0] && now - this.sure.at < SURE_MS[1];
-    if (!choice.always || again) return this.answer(choice.value, false, choice.label);
+    if (!choice.always || again) return this.answer(choice.value, false, labelOf(choice));
     if (this.sure.value !== choice.value || now - this.sure.at >= SURE_MS[1]) this.sure = { value: choice.value, at: now };
-    return this.say(t("This will not be asked again: “{label}”. Press it once more to confirm.", { label: choice.label }), "warn");
+    return this.say(t("This will not be asked again: “{label}”. Press it once more to confirm.", { label: labelOf(choice) }), "warn");
   }
 
   several(offered) {
@@ -139,7 +140,7 @@ export class Card {
 
   sendMarked() {
     const chosen = this.boxes.filter(([box]) => box.checked).map(([, choice]) => choice);
-    this.answer(chosen.map((choice) => choice.value).join(",") || "none", false, chosen.map((choice) => choice.label).join(", ") || t("none of them"));
+    this.answer(chosen.map((choice) => choice.value).join(",") || "none", false, chosen.map(labelOf).join(", ") || t("none of them"));
   }
 
   textField() {
@@ -262,7 +263,7 @@ export function receiptLine({ prompt, sentence, stage }, close) {
   const lost = mineLost(prompt);
   const bad = Boolean(lost) || ["still_there", "failed", "expired"].includes(stage);
   const told = lost ? lost.textContent : reached >= 0 ? "" : sentence;
-  const said = told ? `${nameOf(prompt)}: ${told}` : t("“{label}” to {name}", { label: prompt.answer?.label || own?.label || "", name: nameOf(prompt) });
+  const said = told ? `${nameOf(prompt)}: ${told}` : t("“{label}” to {name}", { label: prompt.answer ? answerLabel(prompt) : own?.label || "", name: nameOf(prompt) });
   return el("div", { cls: `receipt ${bad ? "bad" : ""}`, role: "status", "data-receipt": prompt.prompt_id },
     el("a", { href: `#prompt/${prompt.prompt_id}`, title: sentenceOf(prompt) }, said),
     reached >= 0 && !lost ? el("ol", { cls: "stages", "aria-label": t("What became of the answer") }, ...stageItems(reached)) : null,
@@ -273,7 +274,7 @@ export function receiptLine({ prompt, sentence, stage }, close) {
 export function verdict(prompt) {
   const answer = prompt.answer;
   if (!answer) return null;
-  return el("p", { cls: "verdict" }, t("Answer: "), el("strong", {}, `“${answer.label}”`), el("span", { cls: "who" }, t(" by {who}", { who: by(answer.by) })),
+  return el("p", { cls: "verdict" }, t("Answer: "), el("strong", {}, `“${answerLabel(prompt)}”`), el("span", { cls: "who" }, t(" by {who}", { who: by(answer.by) })),
     el("time", { datetime: answer.at, title: moment(answer.at) }, t(" at {time}", { time: time(answer.at) })));
 }
 
@@ -281,7 +282,7 @@ function mineLost(prompt) {
   const own = myAnswer(prompt.prompt_id);
   if (!own || own.state === "used") return null;
   if (own.state === "sending" || own.state === "unknown") return el("div", { cls: "word warn", role: "status" }, t("It is not known yet whether your “{label}” was used.", { label: own.label }));
-  const first = prompt.answer ? t("{who} answered “{label}” first.", { who: by(prompt.answer.by), label: prompt.answer.label }) : own.sentence || t("It came too late.");
+  const first = prompt.answer ? t("{who} answered “{label}” first.", { who: by(prompt.answer.by), label: answerLabel(prompt) }) : own.sentence || t("It came too late.");
   return el("div", { cls: "word bad", role: "status" }, `${t("Your answer “{label}” was not used.", { label: own.label })} ${first}`);
 }
 
@@ -426,7 +427,7 @@ function answering(prompt, offered) {
   if (!choices.length && !prompt.free_text) return null;
   const id = `later-${prompt.prompt_id}`;
   const what = choices.length
-    ? el("select", { id, "aria-label": t("Answer") }, ...choices.map((choice) => el("option", { value: choice.value }, choice.label)))
+    ? el("select", { id, "aria-label": t("Answer") }, ...choices.map((choice) => el("option", { value: choice.value }, labelOf(choice))))
     : el("input", { id, type: "text", value: "continue", "aria-label": t("Answer"), maxlength: 1000 });
   const at = el("input", { type: "text", "aria-label": t("When"), placeholder: t("06:00, fri 12:00, in 2h"), autocomplete: "off", cls: "when" });
   const give = () => put(prompt, { value: what.value, as_text: !choices.length, when: at.value });

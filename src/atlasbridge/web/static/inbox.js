@@ -1,7 +1,7 @@
 // Many prompts as a compact list: grouped by what they want, filtered, walked by keys, several marked and answered at once.
 
 import { may } from "/api.js";
-import { bySoonest, canBeMarked, give, isPermission, pick, ways } from "/answering.js";
+import { bySoonest, canBeMarked, give, isPermission, labelOf, pick, ways } from "/answering.js";
 import { PLAIN, arrange, el, show, speak, whole } from "/dom.js";
 import { clock, folder, left, t } from "/words.js";
 import { prompts } from "/model.js";
@@ -28,12 +28,13 @@ function shared(marked) {
   const plain = (prompt) => ways(prompt).filter((choice) => !choice.always && !choice.words && !choice.refuses);
   const no = (prompt) => ways(prompt).filter((choice) => choice.refuses);
   const picks = [];
-  if (marked.every((prompt) => pick("y", prompt))) picks.push({ label: t("Yes"), of: (prompt) => pick("y", prompt) });
-  for (const { label } of plain(marked[0])) {
+  if (marked.every((prompt) => pick("y", prompt))) picks.push({ said: t("Yes"), of: (prompt) => pick("y", prompt) });
+  for (const choice of plain(marked[0])) {
+    const { label } = choice;
     if (picks.some((known) => known.of(marked[0]).label === label)) continue;
-    if (marked.every((prompt) => plain(prompt).some((other) => other.label === label))) picks.push({ label, of: (prompt) => plain(prompt).find((other) => other.label === label) });
+    if (marked.every((prompt) => plain(prompt).some((other) => other.label === label))) picks.push({ said: labelOf(choice), of: (prompt) => plain(prompt).find((other) => other.label === label) });
   }
-  if (marked.every((prompt) => no(prompt).length === 1)) picks.push({ label: t("Refuse"), refuses: true, of: (prompt) => no(prompt)[0] });
+  if (marked.every((prompt) => no(prompt).length === 1)) picks.push({ said: t("Refuse"), refuses: true, of: (prompt) => no(prompt)[0] });
   return picks;
 }
 
@@ -149,7 +150,7 @@ export class Inbox {
     if (!marked.length) return;
     const picks = shared(marked);
     show(this.bar, el("strong", {}, t("{count} marked", { count: marked.length })),
-      picks.length ? picks.map((chosen) => el("button", { type: "button", cls: chosen.refuses ? "refuse" : "", on: { click: () => this.confirm(marked, chosen) } }, chosen.refuses ? t("Refuse all") : t("{label} to all", { label: chosen.label })))
+      picks.length ? picks.map((chosen) => el("button", { type: "button", cls: chosen.refuses ? "refuse" : "", on: { click: () => this.confirm(marked, chosen) } }, chosen.refuses ? t("Refuse all") : t("{label} to all", { label: chosen.said })))
         : el("small", {}, t("They have no answer in common.")),
       el("button", { type: "button", cls: "quiet", on: { click: () => { this.marked.clear(); this.redraw(); } } }, t("Unmark")));
   }
@@ -158,16 +159,16 @@ export class Inbox {
   confirm(marked, chosen) {
     const close = () => this.box.close();
     const send = el("button", { type: "button", cls: chosen.refuses ? "refuse" : "main", on: { click: () => { close(); this.send(marked, chosen); } } }, t("Answer these {count}", { count: marked.length }));
-    show(this.box, el("h2", {}, chosen.refuses ? t("Refuse {count}?", { count: marked.length }) : t("“{label}” to {count}?", { label: chosen.label, count: marked.length })),
+    show(this.box, el("h2", {}, chosen.refuses ? t("Refuse {count}?", { count: marked.length }) : t("“{label}” to {count}?", { label: chosen.said, count: marked.length })),
       el("ul", { cls: "sure" }, ...marked.map((prompt) => el("li", {}, el("strong", {}, prompt.session?.label || prompt.session?.tool || t("A program")),
-        whole(el("pre", { tabindex: "0" }, prompt.subject?.text || prompt.question || prompt.excerpt)), effectWords(prompt).length ? el("p", { cls: "effects" }, effectWords(prompt).join(" · ")) : null, warningOf(prompt), el("small", {}, t("gets “{label}”", { label: chosen.of(prompt).label }))))),
+        whole(el("pre", { tabindex: "0" }, prompt.subject?.text || prompt.question || prompt.excerpt)), effectWords(prompt).length ? el("p", { cls: "effects" }, effectWords(prompt).join(" · ")) : null, warningOf(prompt), el("small", {}, t("gets “{label}”", { label: labelOf(chosen.of(prompt)) }))))),
       el("div", { cls: "row end" }, el("button", { type: "button", on: { click: close } }, t("Cancel")), send));
     this.box.showModal();
   }
 
   async send(marked, chosen) {
     this.marked.clear();
-    const done = await Promise.all(marked.map((prompt) => (prompts.has(prompt.prompt_id) ? give(prompt, { value: chosen.of(prompt).value, label: chosen.of(prompt).label }) : false)));
+    const done = await Promise.all(marked.map((prompt) => (prompts.has(prompt.prompt_id) ? give(prompt, { value: chosen.of(prompt).value, label: labelOf(chosen.of(prompt)) }) : false)));
     const used = done.filter(Boolean).length;
     speak(t("{used} of {count} answers were used.", { used, count: marked.length }));
     this.redraw();

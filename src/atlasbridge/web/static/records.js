@@ -1,5 +1,6 @@
 // What was, and what holds: the history of prompts, the audit log, rules and grants, and figures.
 
+import { answerLabel } from "/answering.js";
 import { call, get, may } from "/api.js";
 import { el, empty, PLAIN, show, svg, toast } from "/dom.js";
 import { sessions, subscribe } from "/model.js";
@@ -64,11 +65,11 @@ function entry(prompt) {
   const details = el("details", { cls: "item entry", "data-prompt": prompt.prompt_id },
     el("summary", {}, el("time", { datetime: prompt.created_at, title: moment(prompt.created_at) }, hour(prompt.created_at)),
       el("strong", {}, session.label || session.tool || t("a program")), el("span", { cls: `peek k-${line.kind}` }, line.text),
-      prompt.answer ? el("span", { cls: "gave" }, `“${prompt.answer.label}”`, el("small", {}, ` ${who}`)) : who ? el("small", {}, who) : null,
+      prompt.answer ? el("span", { cls: "gave" }, `“${answerLabel(prompt)}”`, el("small", {}, ` ${who}`)) : who ? el("small", {}, who) : null,
       el("span", { cls: `tag ${TONE[prompt.state] || ""}` }, stateName(prompt.state))), body);
   details.addEventListener("toggle", () => {
     if (!details.open || body.children.length) return;
-    show(body, ...asked(prompt), prompt.answer ? el("p", { cls: "verdict" }, t("Answer: "), el("strong", {}, `“${prompt.answer.label}”`), t(" by {who}, {time}", { who, time: moment(prompt.answer.at) })) : null,
+    show(body, ...asked(prompt), prompt.answer ? el("p", { cls: "verdict" }, t("Answer: "), el("strong", {}, `“${answerLabel(prompt)}”`), t(" by {who}, {time}", { who, time: moment(prompt.answer.at) })) : null,
       el("p", { cls: "links" }, el("a", { href: `#session/${prompt.session_id}` }, t("Its session")), el("a", { href: `#history/${prompt.session_id}` }, t("All of this session")),
         el("a", { href: `#audit/${prompt.prompt_id}` }, t("In the audit log")), el("small", {}, `${folder(session.cwd)} · ${short(prompt.prompt_id)}`)));
   });

@@ -67,7 +67,7 @@ export function warningOf(prompt) {
   if (prompt.constraints.idle) return null; // there is nothing to approve
   const [missing, hidden] = [Number(prompt.constraints.missing_lines) || 0, Number(prompt.constraints.hidden_rows) || 0];
   if (prompt.constraints.disagrees) return el("p", { cls: "word bad" }, t("What the tool announced and what its screen shows are not the same. You can only refuse this here."));
-  if (prompt.whole === false) return el("p", { cls: "word warn" }, missing ? t("Not whole: 1 line is missing.|Not whole: {count} lines are missing.", { count: missing }) : hidden ? t("Not whole: the tool hides 1 row of it, and more can be missing.|Not whole: the tool hides {count} rows of it, and more can be missing.", { count: hidden }) : t("Not whole: how much is missing cannot be told. Look at the session before you approve."));
+  if (prompt.whole === false) return el("p", { cls: "word warn" }, missing ? t("Not whole: 1 line is missing.|Not whole: {count} lines are missing.", { count: missing }) : hidden ? t("Not whole: the tool hides 1 row of it, and more can be missing.|Not whole: the tool hides {count} rows of it, and more can be missing.", { count: hidden }) : t("Not whole: how much is missing cannot be told. Look at the session before you approve; a taller window, or detaching it, can show more."));
   return prompt.warning ? el("p", { cls: "hint warn" }, prompt.warning) : null;
 }
 

@@ -8,7 +8,7 @@ const AGAIN_MS = [500, 1500, 3000];
 const policy = self.trustedTypes?.createPolicy("atlasbridge", { createScriptURL: (url) => { if (!SCRIPTS.includes(url)) throw new TypeError(url); return url; } });
 importScripts(...SCRIPTS.map((url) => (policy ? policy.createScriptURL(url) : url)));
 const { random, reply } = self.AtlasProof;
-const { choose, load, t } = self.AtlasTexts;
+const { choose, label, load, t } = self.AtlasTexts;
 
 async function fill() {
   const [cache, files] = await Promise.all([caches.open(SHELL), fetch("/files.json", { cache: "no-cache" }).then((answer) => answer.json())]);
@@ -69,7 +69,7 @@ async function tell(message) {
     icon: "/icon-192.png",
     silent: settled || Boolean(message.silent),
     requireInteraction: !settled && !message.silent,
-    actions: (message.actions || []).map(({ action, title }) => ({ action, title: String(title) })),
+    actions: (message.actions || []).map(({ action, title, value }) => ({ action, title: label(value, String(title)) })),
     data: { url: String(message.url || "/#prompts"), tag: message.tag, session: message.session_id, actions: message.actions || [] },
   });
 }
@@ -90,8 +90,9 @@ async function open(url) {
 }
 
 // A button of the message was tapped: what became of it is shown in its place.
-async function answer(data, { value, title }) {
+async function answer(data, { value, title: named }) {
   await speak();
+  const title = label(value, named);
   let words;
   try {
     const told = await insist(data.tag, { value, as_text: false, session_id: data.session || "", request_key: random() });

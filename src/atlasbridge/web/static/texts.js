@@ -25,5 +25,10 @@
     return form.replace(/\{(\w+)\}/g, (whole, name) => (Object.hasOwn(values, name) ? String(values[name]) : whole));
   }
 
-  globalThis.AtlasTexts = { choose, load, t, use };
+  // An answer that AtlasBridge named because the tool has only a letter or a key for it, by its value; what a tool calls its
+  // answers is shown as it is.
+  const named = () => new Map([["y", ["Yes", t("Yes")]], ["n", ["No", t("No")]], ["cancel", ["Cancel", t("Cancel")]], ["enter", ["Continue (Enter)", t("Continue (Enter)")]]]);
+  const label = (value, english) => { const [own, said] = named().get(value) || []; return own === english ? said : english; };
+
+  globalThis.AtlasTexts = { choose, label, load, t, use };
 })();

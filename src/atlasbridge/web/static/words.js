@@ -68,7 +68,7 @@ export function by(identity) {
 
 // The language of this page: what a person chose here, else what the browser asks for.
 
-export const { t, use: useTexts } = globalThis.AtlasTexts;
+export const { label: labelText, t, use: useTexts } = globalThis.AtlasTexts;
 const { choose, load } = globalThis.AtlasTexts;
 const keep = (() => { try { return window.localStorage; } catch { return null; } })();
 
