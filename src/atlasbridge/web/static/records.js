@@ -206,14 +206,17 @@ export function figuresView(main) {
     show(body, facts([[t("prompts"), days.reduce((sum, day) => sum + day.raised, 0)], [t("median wait"), span(wait.median)], [t("9 of 10 within"), span(wait.p90)],
       [t("false alarms reported"), reported.not_a_prompt || 0], [t("missed ones reported"), reported.missed || 0]]),
     el("div", { cls: "plots" },
-      bars(t("Prompts per day"), days.map((day) => [day.day.slice(5), day.raised, day.answered]), t("raised, of which answered")),
+      bars(t("Prompts per day"), days.map((day) => [dayName(day.day), day.raised, day.answered]), t("raised, of which answered")),
       bars(t("Time to answer"), (wait.buckets || []).map(([upper, count]) => [upper === null ? t("more") : `≤ ${span(upper)}`, count]), t("answers")),
-      ranks(t("Who answered"), Object.fromEntries(Object.entries(data.answered_by || {}).map(([name, count]) => [by(name) || t("nobody"), count]))), ranks(t("What was asked"), data.types || {})));
+      ranks(t("Who answered"), Object.fromEntries(Object.entries(data.answered_by || {}).map(([name, count]) => [by(name) || t("nobody"), count]))), ranks(t("What was asked"), Object.fromEntries(Object.entries(data.types || {}).map(([type, count]) => [typeName(type), count])))));
   }, (error) => show(body, empty(error.message)));
   return () => {};
 }
 
 const span = (seconds) => (seconds === undefined || seconds === null ? "–" : seconds < 90 ? t("{count} s", { count: Math.round(seconds) }) : seconds < 5400 ? t("{count} min", { count: Math.round(seconds / 60) }) : t("{count} h", { count: Math.round(seconds / 3600) }));
+
+const dayName = (day) => new Date(`${day}T00:00:00Z`).toLocaleDateString(language(), { month: "numeric", day: "numeric", timeZone: "UTC" });
+const typeName = (type) => ({ yes_no: t("Yes / No question"), confirm_enter: t("Press Enter"), multiple_choice: t("Multiple choice"), free_text: t("Text input"), unknown: t("Unknown kind of input") })[type] || type;
 
 const facts = (rows) => el("dl", { cls: "facts" }, ...rows.map(([name, value]) => el("div", {}, el("dt", {}, name), el("dd", {}, String(value)))));
 
@@ -230,7 +233,7 @@ function bars(title, rows, about) {
   const every = Math.ceil(rows.length / 7);
   const drawing = svg("svg", { viewBox: `0 0 ${width} ${height + 22}`, role: "img", "aria-label": `${title}: ${about}` },
     svg("line", { cls: "axis", x1: 0, x2: width, y1: height, y2: height }),
-    svg("text", { x: 0, y: 10 }, String(top)),
+    svg("text", { x: 0, y: 12 }, String(top)),
     ...rows.flatMap(([name, all, part], at) => {
       const bar = (value, cls) => svg("rect", { cls, x: (at * step + step * 0.14).toFixed(1), width: (step * 0.72).toFixed(1), rx: 3,
         y: (height - (value / top) * (height - 16)).toFixed(1), height: ((value / top) * (height - 16)).toFixed(1) }, svg("title", {}, `${name}: ${value}`));
