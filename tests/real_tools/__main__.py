@@ -259,7 +259,7 @@ Not used, and why:
   administrator may write to, and else warns about; it can see a dialog, never answer it.  Instead, a session without a
   terminal gets 240 rows, in which Gemini shows commands of up to 200 lines whole.  In the window of a terminal it
   hides the lines that do not fit: the card says how many, except in a window of about 15 rows, where Gemini's own
-  count is out of sight, too.
+  count is out of sight, too: there it says that a taller window, or detaching the session, can show more.
 - OpenCode's HTTP server (`--port`) tells what its plugin tells, but to every program here, and without a password.
 
 ## Limits
