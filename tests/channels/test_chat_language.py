@@ -16,15 +16,11 @@ from tests.channels.mini_hub import MiniHub
 from tests.support.chat_stage import stage, text_of
 
 from atlasbridge import channels
-from atlasbridge.channels import templates
 from atlasbridge.channels.commands import COMMANDS
 from atlasbridge.channels.excerpt import VERBS
 from atlasbridge.channels.language import DAYS, LANGUAGES, PLACES, Reader, at_time, hub_says, reading, say_digest, t
-from atlasbridge.channels.receipts import render_answer
 from atlasbridge.core.daemon.escalation import render_digest
 from atlasbridge.core.policy.rule import SPANS
-from atlasbridge.core.prompt.model import Choice
-from atlasbridge.core.values import replace
 
 FOLDER = Path(str(channels.__path__[0]))
 # The settings' descriptions are English, as is what the hub's log says. `setup` says its dialogue in the same words.
@@ -287,23 +283,6 @@ def test_names_commands_and_answers_in_a_sentence_of_the_hub_stay_as_they_are() 
         assert hub_says("Any words of a person.") == "Any words of a person."
         assert hub_says("x" * 500) == "x" * 500
     assert hub_says("The tool moved on.") == "The tool moved on."
-
-
-def test_buttons_that_we_named_are_in_the_readers_language_and_a_tools_own_words_are_not() -> None:
-    letters = replace(prompts.YES_NO, choices=(Choice("y", "Yes"), Choice("n", "No", refuses=True), Choice("a", "all")))
-    spelled = replace(letters, choices=(Choice("y", "yes"), Choice("n", "Nope", refuses=True)))
-    listed = replace(letters, choices=(Choice("1", "Yes"), Choice("2", "No", refuses=True)))
-    with reading(Reader("de")):
-        labels = [button.label for button in templates.render_buttons(replace(letters, safe_default="n"))]
-        assert labels[:4] == ["✅ Ja", "✅ all", "❌ Nein", "⏩ Standard verwenden (Nein)"]
-        assert [button.value for button in templates.render_buttons(letters)][:3] == ["y", "a", "n"]
-        assert [button.label for button in templates.render_buttons(spelled)][:2] == ["✅ yes", "❌ Nope"]
-        assert [button.label for button in templates.render_buttons(listed)][:2] == ["✅ 1. Yes", "❌ 2. No"]
-        assert [render_answer(letters, word) for word in ("y", "No", "a", "yes")] == ["Ja", "Nein", "all", "Ja"]
-    with reading(Reader("ja")):
-        cancel = replace(letters, choices=(Choice("1", "PostgreSQL"), Choice("cancel", "Cancel", refuses=True)))
-        assert templates.render_buttons(cancel)[1].label == "❌ キャンセル"
-    assert [render_answer(letters, word) for word in ("y", "n")] == ["Yes", "No"]
 
 
 def test_a_digest_has_its_own_lines_translated_and_quotes_stay() -> None:

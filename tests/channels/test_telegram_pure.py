@@ -13,7 +13,9 @@ from tests.support.tier import examples
 from atlasbridge.channels import templates
 from atlasbridge.channels.callback import encode_callback, expand_callback, parse_callback
 from atlasbridge.channels.commands import parse_command, parse_span
+from atlasbridge.channels.language import Reader, reading
 from atlasbridge.channels.outbox import BURST, Backoff, TokenBucket
+from atlasbridge.channels.receipts import render_answer
 from atlasbridge.channels.telegram.channel import GROUP_RATE
 from atlasbridge.channels.telegram.messages import Body, cut_text, utf16_units
 from atlasbridge.core.clock import ManualClock, RateWindow
@@ -154,3 +156,20 @@ def test_the_buttons_are_those_of_the_document_with_the_default_where_there_is_o
 
 def test_a_secret_has_no_button_that_answers() -> None:
     assert templates.render_buttons(prompts.SECRET) == []
+
+
+def test_buttons_that_we_named_are_in_the_readers_language_and_a_tools_own_words_are_not() -> None:
+    letters = replace(prompts.YES_NO, choices=(Choice("y", "Yes"), Choice("n", "No", refuses=True), Choice("a", "all")))
+    spelled = replace(letters, choices=(Choice("y", "yes"), Choice("n", "Nope", refuses=True)))
+    listed = replace(letters, choices=(Choice("1", "Yes"), Choice("2", "No", refuses=True)))
+    with reading(Reader("de")):
+        labels = [button.label for button in templates.render_buttons(replace(letters, safe_default="n"))]
+        assert labels[:4] == ["✅ Ja", "✅ all", "❌ Nein", "⏩ Standard verwenden (Nein)"]
+        assert [button.value for button in templates.render_buttons(letters)][:3] == ["y", "a", "n"]
+        assert [button.label for button in templates.render_buttons(spelled)][:2] == ["✅ yes", "❌ Nope"]
+        assert [button.label for button in templates.render_buttons(listed)][:2] == ["✅ 1. Yes", "❌ 2. No"]
+        assert [render_answer(letters, word) for word in ("y", "No", "a", "yes")] == ["Ja", "Nein", "all", "Ja"]
+    with reading(Reader("ja")):
+        cancel = replace(letters, choices=(Choice("1", "PostgreSQL"), Choice("cancel", "Cancel", refuses=True)))
+        assert templates.render_buttons(cancel)[1].label == "❌ キャンセル"
+    assert [render_answer(letters, word) for word in ("y", "n")] == ["Yes", "No"]

@@ -8,8 +8,8 @@ import { subscribe } from "/model.js";
 // On a phone each row is a list of its own: then a cell says what it is.
 function table(id, heads) {
   const body = el("tbody");
-  const row = (cells, bad) => el("tr", { cls: bad ? "bad" : "" }, ...cells.map((cell, at) => el("td", { "data-head": heads[at] }, String(cell ?? ""))));
-  const node = el("div", { cls: "scroll", tabindex: "0" }, el("table", { id, cls: "stacked" }, el("thead", {}, el("tr", {}, ...heads.map((head) => el("th", {}, head)))), body));
+  const row = (cells, bad) => el("tr", { cls: bad ? "bad" : "" }, ...cells.map((cell, at) => el("td", { "data-column": heads[at] }, String(cell ?? ""))));
+  const node = el("div", { cls: "scroll", tabindex: "0" }, el("table", { id }, el("thead", {}, el("tr", {}, ...heads.map((head) => el("th", {}, head)))), body));
   return { body, row, node };
 }
 
