@@ -29,6 +29,8 @@ from atlasbridge.fleet.server import people
 from atlasbridge.web.push import ASKS, SECRET
 
 pytestmark = pytest.mark.browser
+KEPT_LANGUAGE = """caches.open("atlasbridge-shell").then((cache) => cache.match("/language"))
+    .then((found) => found?.text()).then(arguments[0])"""
 
 
 async def link_for(server: HubApi, name: str) -> str:
@@ -94,6 +96,7 @@ async def test_the_page_of_a_fleet_is_installed_and_answers_from_a_push_message(
         browser.execute_script("localStorage.setItem('atlasbridge-language', 'de'); location.hash = '#settings'")
         browser.refresh()
         kept_shell(browser)
+        wait(browser, lambda it: it.execute_async_script(KEPT_LANGUAGE) == "de")
         assert browser.execute_cdp_cmd("Page.getInstallabilityErrors", {})["installabilityErrors"] == []
         find(browser, "#s-push")
         given = {"title": ASKS, "note": SECRET, "values": {"name": "one: deploy"}, "body": "", "tag": where}
