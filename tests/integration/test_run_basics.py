@@ -213,7 +213,7 @@ def test_a_crashed_full_screen_tool_leaves_a_usable_terminal(home: Path) -> None
 
 def test_output_of_a_background_child_does_not_hold_the_end_up(home: Path, tmp_path: Path) -> None:
     ended = tmp_path / "ended"
-    with run_in(home, "sh", "-c", f"(trap '' HUP; until [ -e {ended} ]; do sleep 0.1; done) & echo done") as terminal:
+    with run_in(home, "sh", "-c", f"(trap '' HUP; until [ -e '{ended}' ]; do sleep 0.1; done) & echo done") as terminal:
         assert terminal.wait_exit() == 0
         assert "done" in terminal.text()
     ended.touch()

@@ -190,7 +190,7 @@ def test_a_zygote_that_does_not_answer_is_not_waited_for_and_starts_nothing_late
     spare = wait_spare(zygote)
     os.kill(zygote, signal.SIGSTOP)
     try:
-        words = [*ATLASBRIDGE, "run", "--no-hub", "sh", "-c", f"echo ran >>{tmp_path}/runs"]
+        words = [*ATLASBRIDGE, "run", "--no-hub", "sh", "-c", f"echo ran >>'{tmp_path}/runs'"]
         subprocess.run(words, env=environ_with_zygote(home), check=True)
         assert (tmp_path / "runs").read_text() == "ran\n"
     finally:

@@ -71,7 +71,7 @@ def test_a_caller_of_one_that_hangs_is_started_once_whatever_becomes_of_it(
 ) -> None:
     spare = wait_spare(zygote)
     os.kill(spare, signal.SIGSTOP)
-    words = [*RUN, "sh", "-c", f"echo ran >>{tmp_path}/runs"]
+    words = [*RUN, "sh", "-c", f"echo ran >>'{tmp_path}/runs'"]
     with subprocess.Popen(words, env=environ_with_zygote(home)) as caller:
         assert caller.wait(60) == 0
     os.kill(spare, signal.SIGKILL)
@@ -85,7 +85,7 @@ def test_a_leader_that_was_killed_or_stopped_is_replaced(
 ) -> None:
     leader = leader_of(wait_spare(zygote))
     os.kill(leader, number)
-    said_by(home, "sh", "-c", f"echo $$ >>{tmp_path}/runs")
+    said_by(home, "sh", "-c", f"echo $$ >>'{tmp_path}/runs'")
     ran = (tmp_path / "runs").read_text().split()
     assert len(ran) == 1 and ran != [str(leader)]
 

@@ -140,6 +140,7 @@ def hub_process(
             if pid := hub.pid:
                 with suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGTERM)
+                    os.kill(pid, signal.SIGCONT)  # a tool of a test can have stopped it
                 wait_for(lambda: lock_holder(home.lock) != pid)
 
 
