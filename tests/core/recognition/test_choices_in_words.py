@@ -365,3 +365,24 @@ def test_what_a_person_says_is_one_choice_or_refused(line: str, said: str, chose
     play = Playbook() >> line >> 0.2
     answer = decide_answer(play.detector.open_prompt, said)  # type: ignore[arg-type]
     assert isinstance(answer, Reject) if not chosen else answer == Answer(AnswerKind.CHOICE, chosen), answer
+
+
+@pytest.mark.parametrize(
+    ("asked", "refuses", "always"),
+    [
+        ("Allow [a]lways, [o]nce, [n]ever? ", "[n]ever", "[a]lways"),
+        ("Replace it? [y]es, [n]o, [A]ll, [s]kip: ", "[n]o [s]kip", "[A]ll"),
+        ("Failed. [R]etry, [C]ontinue, [A]bort? ", "[A]bort", ""),
+        ("Change (N)ame, (C)omment or (Q)uit? ", "(Q)uit", ""),
+    ],
+)
+def test_a_key_in_brackets_does_not_change_what_its_word_means(asked: str, refuses: str, always: str) -> None:
+    choices = (Playbook(READING) >> asked >> 1.0 << Raised("multiple_choice")).prompt.choices
+    assert [choice.label for choice in choices if choice.refuses] == refuses.split()
+    assert [choice.label for choice in choices if choice.always] == always.split()
+
+
+def test_keys_that_turn_the_pages_of_a_list_are_not_its_choices() -> None:
+    drawn = "Select a host\n\n  1. alpha\n  2. beta\n\nPage 1/4  [n]ext [p]rev [q]uit\nHost number: "
+    play = Playbook(READING) >> drawn >> 1.0 << Raised("multiple_choice")
+    assert [choice.label for choice in play.prompt.choices] == ["alpha", "beta"]

@@ -187,6 +187,12 @@ def test_a_question_below_a_list_is_about_its_lit_row_and_the_list_is_not_asked_
     Playbook(probe) >> drawn >> 3.0 << Raised(kind)
 
 
+def test_a_foot_that_says_which_key_takes_the_lit_row_asks_nothing_itself() -> None:
+    drawn = f"{SCREEN}{HIDE}Install mode\n\n \x1b[7mGuided\x1b[m\n Manual\n Rescue\x1b[24;1H12:03:11  press Enter"
+    play = Playbook(POLLING) >> drawn >> 3.0 << Raised("multiple_choice", "Install mode")
+    assert [choice.label for choice in play.prompt.choices] == ["Guided", "Manual", "Rescue"]
+
+
 @pytest.mark.parametrize("at", [1, 12])
 def test_a_viewer_at_rest_asks_nothing(at: int) -> None:
     play = Playbook(OF["hexedit"]) >> f"{WINDOW}\x1b[{at};1H" >> 3.0 << Raised("unknown")

@@ -7,12 +7,15 @@ from __future__ import annotations
 
 from functools import cache
 
+from atlasbridge.core.patterns import lazy
 from atlasbridge.core.prompt import vocabulary
 from atlasbridge.core.prompt.keys import Step
 from atlasbridge.core.prompt.model import Choice, PromptType
 from atlasbridge.core.recognition.dialect import Dialect, compiled, matches_any
 from atlasbridge.core.recognition.finding import Finding
 from atlasbridge.core.values import replace
+
+_MARKED_KEY = lazy(r"[\[(](\w)[\])](?=\w)")
 
 
 def refuses(label: str, dialect: Dialect, own: str = "") -> bool:
@@ -35,7 +38,8 @@ def decides(labels: list[str], dialect: Dialect) -> bool:
 
 
 def choice_of(value: str, label: str, steps: tuple[Step, ...], dialect: Dialect, default: bool = False) -> Choice:
-    return Choice(value, label, steps, refuses(label, dialect), is_always(label, dialect), default)
+    word = _MARKED_KEY.sub(r"\1", label)  # `[A]bort` refuses, and `[n]ext` does not
+    return Choice(value, label, steps, refuses(word, dialect), is_always(word, dialect), default)
 
 
 def asks_for_secret(question: str, dialect: Dialect) -> bool:

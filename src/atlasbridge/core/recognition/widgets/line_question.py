@@ -387,7 +387,8 @@ def recognise_line(view: View, facts: Facts, dialect: Dialect, strict: bool = Fa
     if ruled is not None and yes_no and not spelled:
         return ruled  # a list further up belongs to an earlier question
     found = coded_finding(view, line, facts, dialect)
-    found = None if spelled else found or typed_list_finding(view, line, facts, dialect)
+    beside = spelled is not None and marked_words(line.text) == spelled  # else the row above can be a list's own keys
+    found = None if beside else (None if spelled else found) or typed_list_finding(view, line, facts, dialect)
     asks = not line.detached or (line.text.endswith("?") and facts.canonical is False)
     if found is None and asks and (spelled or ruled is None or ruled.type is PromptType.TYPE_FREE_TEXT):
         found = offered_finding(view, line, facts, dialect, spelled)

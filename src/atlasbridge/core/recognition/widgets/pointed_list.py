@@ -16,6 +16,7 @@ from itertools import islice, pairwise
 
 from atlasbridge.core.patterns import lazy
 from atlasbridge.core.prompt.keys import ENTER, Reach, Step, arrow
+from atlasbridge.core.prompt.model import PromptType
 from atlasbridge.core.recognition import numbers
 from atlasbridge.core.recognition.dialect import Dialect, MenuRule
 from atlasbridge.core.recognition.finding import Facts, Finding
@@ -48,7 +49,10 @@ def recognise_lit_list(view: View, facts: Facts, dialect: Dialect) -> Finding | 
     menu = None if facts.command in dialect.screen_programs else find_lit_list(view)
     if menu is not None:
         asked, below = question_above(view, menu.top), recognise_foot(view, facts, dialect)
-        if not asked.text or (below and below.row > menu.bottom) or asked_at_foot(view):
+        told = below is None or below.type is PromptType.TYPE_CONFIRM_ENTER  # which key takes the lit row
+        foot = asked_at_foot(view)
+        asks = foot and (view.cursor_visible or "?" in foot)
+        if not asked.text or asks or (below and not told and below.row > menu.bottom):
             return None  # the program asks in a line of its own about the lit row
         return menu_finding(view, menu, _RULE, asked, dialect)
     bar = find_button_bar(view)
