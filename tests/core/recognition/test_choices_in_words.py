@@ -386,3 +386,13 @@ def test_keys_that_turn_the_pages_of_a_list_are_not_its_choices() -> None:
     drawn = "Select a host\n\n  1. alpha\n  2. beta\n\nPage 1/4  [n]ext [p]rev [q]uit\nHost number: "
     play = Playbook(READING) >> drawn >> 1.0 << Raised("multiple_choice")
     assert [choice.label for choice in play.prompt.choices] == ["alpha", "beta"]
+
+
+def test_a_third_answer_with_its_key_in_brackets_is_taken_by_that_key() -> None:
+    play = Playbook(READING) >> "Overwrite (Y)es/(N)o/(A)lways/(Q)uit? " >> 1.0 << Raised("yes_no")
+    assert [choice.steps[0].keys for choice in play.prompt.choices] == [b"y", b"n", b"a", b"q"]
+
+
+def test_any_other_key_is_no_secret() -> None:
+    asked = "Press RETURN/ENTER to continue or any other key to abort:"
+    assert not (Playbook(RAW) >> asked >> 1.0 << Raised("confirm_enter")).prompt.secret

@@ -140,7 +140,7 @@ def yes_no_choices(
     for word in inline_choices(text):
         plain = re.sub(r"[\[\]()]", "", word)
         if plain.lower() not in ("y", "n", "yes", "no", yes.lower(), no.lower()):
-            typed = () if word.startswith("[") else steps(plain)
+            typed = () if word.startswith("[") else steps(keyed(word)[0] if word != plain else plain)
             choices.append(Choice(plain.lower(), word, typed, always=is_always(plain, dialect)))
     return tuple(choices)
 
