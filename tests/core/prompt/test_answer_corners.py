@@ -277,3 +277,16 @@ def test_a_timer_says_no_to_what_asks_for_permission(text: str) -> None:
 
 def test_a_timer_presses_no_enter_in_a_program_that_reads_keys() -> None:
     assert raised("Your name: half a te", "free_text", RAW).safe_default == ""
+
+
+@pytest.mark.parametrize("word", ["1" * 8191, "0" * 8191, "²", "٣²"])
+def test_digits_that_are_no_number_are_no_fault(word: str) -> None:
+    """A superscript is a digit to Python, and a number of thousands of digits is none that it converts."""
+    choices = (Choice("a", "Apply"), Choice("b", "Back", refuses=True))
+    for kind in PromptType:
+        for more in ({}, {"min_choice": 1, "max_choice": 3}):
+            for offered in ((), choices):
+                prompt = Prompt(kind, 0.9, "Which one?", choices=offered, constraints=more)
+                for as_text in (False, True):
+                    decide_answer(prompt, word, as_text=as_text)
+    assert isinstance(decide_answer(Prompt(PromptType.TYPE_YES_NO, 0.9, "Go?", choices=choices), word), Reject)

@@ -290,9 +290,8 @@ def _find(prompt: Prompt, word: str) -> Choice | None:
     if len(parts) == 1:
         return parts[0]
     counted = any(choice.value.isdigit() for choice in prompt.choices)  # then no other number is valid
-    if word.isdigit() and not counted and 1 <= int(word) <= len(prompt.choices):
-        return prompt.choices[int(word) - 1]
-    return None
+    places = {str(at): choice for at, choice in enumerate(prompt.choices, 1)}  # no int(): a word can be any digits
+    return None if counted else places.get(word.lstrip("0"))
 
 
 def _keyed(label: str) -> tuple[str, ...]:
@@ -423,10 +422,16 @@ def _bad_text(prompt: Prompt, text: str) -> Reject | None:
     return None
 
 
+LONGEST_NUMBER = 18  # digits; Python converts no more than 4300 of them
+
+
 def _is_outside(prompt: Prompt, text: str) -> bool:
     """Whether the text is a number outside the range in the question. Other text can be valid as well."""
     low, high = prompt.constraints.get("min_choice"), prompt.constraints.get("max_choice")
-    return isinstance(low, int) and isinstance(high, int) and text.isdigit() and not low <= int(text) <= high
+    if not (isinstance(low, int) and isinstance(high, int) and text.isdecimal()):
+        return False
+    digits = text.lstrip("0") or "0"
+    return len(digits) > LONGEST_NUMBER or not low <= int(digits) <= high
 
 
 def _offer(prompt: Prompt) -> str:
