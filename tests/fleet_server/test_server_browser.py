@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import json
+import shlex
 from pathlib import Path
 
 import pytest
+from selenium import webdriver
+from tests.fleet_server.test_server_page import asks
 from tests.support.browser import (
     SHOWN,
     DevTools,
+    add_authenticator,
     complaints,
     find,
     kept_shell,
@@ -25,7 +29,7 @@ from tests.support.moving_list import tap_a_moving_list
 from tests.support.sample_prompt import HOSTILE, hostile_prompt
 
 from atlasbridge.core.values import replace
-from atlasbridge.fleet.server import people
+from atlasbridge.fleet.server import machines, people
 from atlasbridge.web.push import ASKS, SECRET
 
 pytestmark = pytest.mark.browser
@@ -113,6 +117,66 @@ async def test_the_page_of_a_fleet_is_installed_and_answers_from_a_push_message(
         await until(lambda: prompt_id in sitter.typed)
         assert sitter.typed[prompt_id]["kind"] == "yes"
         assert await asyncio.to_thread(complaints, browser) == []
+    finally:
+        await asyncio.to_thread(browser.quit)
+    await machine.stop()
+
+
+SIGNED = '[[rule]]\nname = "signed"\nverdict = "ask"\nproof = "passkey"\ncommand = ["git", "push", "**"]\n'
+
+
+async def test_a_person_signs_with_a_passkey_that_the_machine_accepts(fleet_server: HubApi, root: Path) -> None:
+    machine = await new_machine(fleet_server, root, "one")
+    link = (await link_for(fleet_server, "alice")).replace("127.0.0.1", "localhost")
+    digest = await machines.set_rules(fleet_server.database, SIGNED, "test")
+    fleet_server.context.wakeups.tell(f"job:{machine.membership.machine_id}")
+    used = "SELECT 1 FROM machines WHERE policy = %s AND policy_fault = ''"
+
+    async def is_used() -> bool:
+        return bool(await fleet_server.database.rows(used, digest))
+
+    await until(is_used)
+    sitter = machine.sit(label="deploy")
+    browser = await asyncio.to_thread(open_browser)
+
+    def enrol() -> str:
+        add_authenticator(browser)
+        browser.get(link)
+        wait_text(browser, "#link", "live")
+        browser.execute_script("location.hash = '#settings'")
+        find(browser, "#passkey-name").send_keys("laptop")
+        assert browser.find_elements("css selector", "#passkey-code") == []
+        find(browser, "#passkey-add").click()
+        wait_text(browser, "#passkey-panel .word", "Added laptop.")
+        find(browser, "#passkeys summary").click()
+        command = text_of(browser, "#passkeys .accept")
+        browser.execute_script("location.hash = '#prompts'")
+        wait_text(browser, ".proof", "sign it with your passkey")
+        return str(command)
+
+    def press(says: str) -> None:
+        """Until it is typed, or the card says why not: the page ignores taps while its list is moving."""
+
+        def pressed(it: webdriver.Chrome) -> bool:
+            if sitter.typed or (says and says in text_of(it, "[data-prompt] .word.bad:not(.proof)")):
+                return True
+            for button in it.find_elements("css selector", "[data-prompt] [data-value='1']:enabled"):
+                button.click()
+            return False
+
+        wait(browser, pressed, says or "it was not typed")
+
+    try:
+        push = sitter.ask(asks("git push"))
+        command = await asyncio.to_thread(enrol)
+        await asyncio.to_thread(press, "not enrolled")
+        assert sitter.orders == []
+        *_, who, page, key = shlex.split(command)
+        machine.hub.replies.passkeys.accept(who, page, key, "laptop", "cli:local")
+        await asyncio.to_thread(press, "")
+        assert sitter.typed[push]["value"] == "1" and sitter.orders == [push]
+        told = await asyncio.to_thread(complaints, browser)  # the browser's own word for each refused tap
+        assert [one for one in told if "/reply" not in one or "409" not in one] == []
     finally:
         await asyncio.to_thread(browser.quit)
     await machine.stop()

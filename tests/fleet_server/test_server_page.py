@@ -76,7 +76,7 @@ async def test_rules_go_to_every_machine_and_several_people_must_agree(fleet_ser
     await machine.stop()
 
 
-async def test_what_a_rule_wants_signed_is_refused_at_the_server_and_approved_nowhere_but_at_the_machine(
+async def test_what_a_rule_wants_signed_is_refused_at_the_server_and_not_approved_without_a_passkey(
     fleet_server: HubApi, root: Path
 ) -> None:
     machine = await new_machine(fleet_server, root)

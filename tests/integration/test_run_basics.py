@@ -112,13 +112,11 @@ def test_line_settings_are_those_of_the_persons_terminal(home: Path, tmp_path: P
 def test_a_new_size_reaches_the_tool(home: Path) -> None:
     script = """
 import os, signal
-# a handler would not run if the signal came just before `pause`
-signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGWINCH})
-signal.signal(signal.SIGINT, signal.SIG_DFL)
+# `print` may be at work when the signal comes
+signal.signal(signal.SIGWINCH, lambda *_: os.write(1, b"now %d %d\\n" % os.get_terminal_size()))
 print("ready", flush=True)
 while True:
-    signal.sigwait({signal.SIGWINCH})
-    print("now", *os.get_terminal_size(), flush=True)
+    signal.pause()
 """
     with run_in(home, sys.executable, "-c", script) as terminal:
         terminal.wait_for("ready")

@@ -58,6 +58,9 @@ class NoPasskeys:
     def add(self, given: Mapping[str, Any], origins: Iterable[str], by: str) -> dict[str, Any]:
         raise PasskeyRefused("none here")
 
+    def accept(self, person: str, origin: str, key: str, name: str, by: str) -> dict[str, Any]:
+        raise PasskeyRefused("none here")
+
     def remove(self, word: str, by: str) -> str:
         return ""
 

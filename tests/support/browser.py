@@ -16,6 +16,7 @@ from selenium import webdriver
 from selenium.common.exceptions import TimeoutException, WebDriverException
 from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.by import By
+from selenium.webdriver.common.virtual_authenticator import VirtualAuthenticatorOptions
 from selenium.webdriver.remote.webelement import WebElement
 from selenium.webdriver.support.ui import WebDriverWait
 from websocket import WebSocket
@@ -41,6 +42,16 @@ def open_browser(width: int = 1100, height: int = 900, dark: bool = False) -> we
         features = [{"name": "prefers-color-scheme", "value": "dark"}]
         browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
     return browser
+
+
+def add_authenticator(browser: webdriver.Chrome) -> None:
+    """A chip that unlocks at every touch."""
+    options = VirtualAuthenticatorOptions()
+    options.transport = VirtualAuthenticatorOptions.Transport.INTERNAL
+    options.has_user_verification = True
+    options.is_user_verified = True
+    options.has_resident_key = True
+    browser.add_virtual_authenticator(options)
 
 
 def phone(browser: webdriver.Chrome, width: int = 360, height: int = 740) -> None:

@@ -88,8 +88,8 @@ class HubApi:
         if right:
             await self.allow(name, **right)
 
-    async def visitor(self, name: str) -> Visitor:
-        visitor = Visitor(self.url)
+    async def visitor(self, name: str, url: str = "") -> Visitor:
+        visitor = Visitor(url or self.url)
         self._visitors.append(visitor)
         token = await people.login_link(self.database, name)
         assert (await visitor.post("/api/v1/login", link=token)).status_code == 200

@@ -37,7 +37,7 @@ GROUPS: Final[dict[str, dict[str, tuple[str, str]]]] = {
         "policy": ("policy:command", "Rules that answer for you: check, explain, test, suggest."),
         "grants": ("policy:grants_command", "What you allowed for a while: list, add, remove."),
         "people": ("sessions:people_command", FROM_TABLE),
-        "passkey": ("web:passkey_command", "Passkeys that sign approvals: list, add, remove."),
+        "passkey": ("web:passkey_command", "Passkeys that sign approvals: list, add, accept, remove."),
         "token": ("web:token_command", "Tokens for the HTTP API: list, add, remove."),
         "audit": ("logs:audit_command", "Verify, show or export the audit log."),
     },

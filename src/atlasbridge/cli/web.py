@@ -207,7 +207,7 @@ KEY_SHOWN = 12  # characters of a key's id: enough to tell keys apart
 
 @click.group("passkey")
 def passkey_command() -> None:
-    """Add, list or remove the passkeys that sign approvals."""
+    """Add, accept, list or remove the passkeys that sign approvals."""
 
 
 @passkey_command.command("add")
@@ -235,17 +235,33 @@ def add(name: str, draws: bool | None, as_json: bool) -> None:
         click.echo("\nThis link works on this computer. A phone needs a name for the page: see docs/howto/phone.md")
 
 
+@passkey_command.command("accept")
+@click.argument("person")
+@click.argument("page")
+@click.argument("key")
+@click.option("--name", default="", help="The name that the list shows.")
+def accept(person: str, page: str, key: str, name: str) -> None:
+    """Let a person of the fleet approve on the fleet's page with a passkey.
+
+    The fleet's page shows the whole command under Settings, Passkeys; run it on each machine that is to accept the key.
+    Only keys that were accepted here count on this machine: a fleet server cannot add one.
+    """
+    made = PageClient(home()).ask("passkey-accept", person=person, origin=page, key=key, name=name)
+    click.echo(f'Accepted "{made["name"]}" of {person}, used at {page}. To take it back: atlasbridge passkey remove')
+
+
 @passkey_command.command("list")
 @json_option
 def list_keys(as_json: bool) -> None:
     """List the passkeys that are enrolled."""
     found = PageClient(home()).ask("passkeys")["passkeys"]
     empty = "no passkeys; add one with: atlasbridge passkey add"
-    print_found(found, as_json, ("id", "name", "for", "added by", "age"), _passkey, empty)
+    print_found(found, as_json, ("id", "name", "for", "used by", "added by", "age"), _passkey, empty)
 
 
 def _passkey(one: dict[str, Any]) -> tuple[str, ...]:
-    return one["key_id"][:KEY_SHOWN], one["name"], one["rp_id"], one["by"], ago(one["created_at"])
+    whose = one.get("person", "") or "this machine's page"
+    return one["key_id"][:KEY_SHOWN], one["name"], one["rp_id"], whose, one["by"], ago(one["created_at"])
 
 
 @passkey_command.command("remove")

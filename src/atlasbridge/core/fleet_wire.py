@@ -23,7 +23,8 @@ hub -> server   recalled   nonce, token, digest …             the hub is onlin
                 leave                                         the hub leaves for good
                 beat       head                               every `beat_s`, and answered; a silent link counts as dead
 server -> hub   ack        seq
-                decision   id, prompt_id, value, as_text, by, place
+                decision   id, prompt_id, value, as_text,     passkey: a signature, if a rule requires one
+                           by, place, passkey
                 prove      request, after                     requests the audit lines from there on
                 asks       prompts                            the server notifies somebody in a chat about these
                 watch      session_id, on

@@ -875,6 +875,7 @@ class Passkey:
     rp_id: str
     created_at: str
     by: str
+    person: Annotated[str, Is("of a fleet, for whom alone it signs; empty on the hub's own page")] = ""
 
 
 @frozen

@@ -67,6 +67,10 @@ class PasskeyService(Protocol):
         """Returns {"challenge", "rp_id", "keys", "user"} for a new passkey of the page with that name."""
 
     def add(self, given: Mapping[str, Any], origins: Iterable[str], by: str) -> dict[str, Any]: ...
+
+    def accept(self, person: str, origin: str, key: str, name: str, by: str) -> dict[str, Any]:
+        """Accepts the key of a person of the fleet. Only a command that a person runs can do this."""
+
     def remove(self, word: str, by: str) -> str:
         """Removes a passkey by its id, the beginning of its id, or its name. Returns its name, or "" if there is
         none."""

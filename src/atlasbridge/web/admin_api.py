@@ -284,6 +284,8 @@ class PageCommands:
                 return {"set": True}
             case "passkey-code":
                 return self._passkey_code(fields)
+            case "passkey-accept":
+                return self._accept_passkey(**{name: str(fields[name]) for name in ("person", "origin", "key", "name")})
             case "passkeys":
                 return {"passkeys": passkeys.listed()}
             case "passkey-remove":
@@ -318,6 +320,13 @@ class PageCommands:
             if not why_not_here(host_name(urlsplit(url).netloc))
         }
         return {**made, "code": code, "links": links}
+
+    def _accept_passkey(self, person: str, origin: str, key: str, name: str) -> Told:
+        """For a person of the fleet: this machine, not the fleet's server, says which keys approve."""
+        try:
+            return self._site.hub_api.passkeys.accept(person, origin, key, name, self._by)
+        except PasskeyRefused as error:
+            return Refused("passkey_refused", str(error), error.hint)
 
     def _revoke_token(self, word: str) -> Told:
         access = self._site.access

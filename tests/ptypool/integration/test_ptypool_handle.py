@@ -295,9 +295,8 @@ async def test_killing_goes_on_when_the_killer_is_cancelled(pool: PtyPool) -> No
 async def test_killing_drains_a_child_that_is_stuck_on_a_full_terminal() -> None:
     code = (
         "import os, signal, sys\n"
-        "signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})\n"  # a handler would miss one just before `pause`
-        "os.write(1, b'ready\\n')\nsignal.sigwait({signal.SIGTERM})\n"
-        "sys.stdout.write('y' * 500_000 + 'END'); sys.stdout.flush(); sys.exit(4)"
+        "def end(*_):\n    sys.stdout.write('y' * 500_000 + 'END'); sys.stdout.flush(); sys.exit(4)\n"
+        "signal.signal(signal.SIGTERM, end)\nos.write(1, b'ready\\n')\nsignal.pause()"
     )
     async with PtyPool(1, grace_s=60) as pool:  # it writes half a megabyte in that time, however busy the machine is
         handle = await pool.spawn(sys.executable, ["-c", code])

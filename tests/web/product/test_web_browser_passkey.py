@@ -7,8 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 from selenium import webdriver
-from selenium.webdriver.common.virtual_authenticator import VirtualAuthenticatorOptions
-from tests.support.browser import complaints, find, open_browser, text_of, wait, wait_text
+from tests.support.browser import add_authenticator, complaints, find, open_browser, text_of, wait, wait_text
 from tests.support.hubs import HubProcess, hub_process
 
 pytestmark = pytest.mark.browser
@@ -35,12 +34,7 @@ def hub() -> Iterator[HubProcess]:
 @pytest.fixture
 def browser() -> Iterator[webdriver.Chrome]:
     running = open_browser()
-    options = VirtualAuthenticatorOptions()
-    options.transport = VirtualAuthenticatorOptions.Transport.INTERNAL
-    options.has_user_verification = True
-    options.is_user_verified = True
-    options.has_resident_key = True
-    running.add_virtual_authenticator(options)
+    add_authenticator(running)
     yield running
     running.quit()
 

@@ -2,8 +2,9 @@
 
 If a rule says `proof = "passkey"`, an approval counts only with the signature of an enrolled key over this prompt and
 this answer; a denial needs none. A login or a token alone cannot enrol a key: a new key needs a code from a terminal,
-or the signature of a key that is already enrolled. The hub checks a signature before it claims an answer;
-`audit verify` checks it again later from the log alone.
+or the signature of a key that is already enrolled. A key of a fleet's page counts once a person accepts it in a
+terminal of this machine; what the fleet server says about keys never counts. The hub checks a signature before it
+claims an answer; `audit verify` checks it again later from the log alone.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from atlasbridge.core.audit.events import AuditEvent
 from atlasbridge.core.clock import Clock, iso
 from atlasbridge.core.errors import AtlasBridgeError
 from atlasbridge.core.escape import escape_controls
-from atlasbridge.core.policy.approval import PAGE, PROOF, agrees
+from atlasbridge.core.policy.approval import PAGE, PROOF, agrees, refusing_forms
 from atlasbridge.core.prompt.answer import decide_answer
 from atlasbridge.core.prompt.model import Answer, InboundReply, Prompt, PromptRecord, Refusal, Reject
 from atlasbridge.core.prompt.redact import GONE
@@ -31,6 +32,9 @@ FIELD: Final = "passkey"  # field of an audit entry: the assertion that came wit
 REFUSALS: Final = "refusals"  # field of PROMPT_DETECTED if a rule requires a passkey: the answers that need none
 PURPOSE: Final = "atlasbridge answer"  # a signature for another purpose is never accepted for an answer
 INSTALL: Final = "install the passkey extra on the hub's machine (see docs/install.md)"
+COPY: Final = "copy the whole command from the fleet's page: Settings, Passkeys"
+FLEET: Final = "server"  # the channel of a fleet's people
+NOT_NEEDED: Final = {"needed": False, "challenge": "", "rp_id": "", "keys": []}
 LONGEST: Final = 8192  # maximum size of a part of an assertion in bytes
 
 
@@ -54,11 +58,18 @@ class Passkey:
     created_at: str = ""
     by: str = ""  # who enrolled it
     count: int = 0  # the authenticator's counter at its last use; many always report 0
+    person: str = ""  # the only identity that it signs for, such as "server:alice"; "": a key of the hub's own page
+    origin: str = ""  # with `person`: the address of the fleet's page
+
+    @property
+    def origins(self) -> tuple[str, ...] | None:
+        """The pages on which it signs, if the key itself says so."""
+        return (self.origin,) if self.person else None
 
     def to_json(self) -> dict[str, Any]:
         """The fields that people need to distinguish keys."""
         shown = as_dict(self)
-        return {name: shown[name] for name in ("key_id", "name", "rp_id", "created_at", "by")}
+        return {name: shown[name] for name in ("key_id", "name", "rp_id", "created_at", "by", "person")}
 
 
 @frozen
@@ -97,9 +108,24 @@ def digest_question(prompt: Prompt) -> str:
 
 def signed_fields(record: PromptRecord, answer: Answer) -> dict[str, str]:
     """The additional fields of the audit entry, with which the signature can be checked again."""
+    asked = _asked_fields(record)
+    return {**asked, "answer": digest_answer(asked["nonce"], answer.kind.value, answer.spoken)}
+
+
+def _asked_fields(record: PromptRecord) -> dict[str, str]:
     nonce = hashlib.sha256(record.nonce.encode()).hexdigest()
-    signed = digest_answer(nonce, answer.kind.value, answer.spoken)
-    return {"question": digest_question(record.prompt), "nonce": nonce, "answer": signed}
+    return {"question": digest_question(record.prompt), "nonce": nonce}
+
+
+def signing_data(record: PromptRecord) -> dict[str, Any]:
+    """What a fleet server needs to ask a browser for a signature: digests, and the answers that need none."""
+    return {**_asked_fields(record), "refusals": refusing_forms(record.prompt)}
+
+
+def needs_none(refusals: Iterable[str], kind: str, value: str) -> bool:
+    """Whether an answer is one of the refusals that `refusing_forms` has written down."""
+    free = frozenset(refusals)
+    return f"{kind}:" in free or f"{kind}:{value}" in free
 
 
 def digest_answer(nonce: str, kind: str, value: str) -> str:
@@ -196,6 +222,33 @@ def check_new_key(data: Mapping[str, Any], wanted: bytes, rp_id: str, origins: I
     return made.credential_id.hex(), made.credential_public_key.hex(), int(made.sign_count)
 
 
+def read_origin(text: str) -> str:
+    """Returns the address of a page as a browser writes it: without a path. Raises PasskeyRefused."""
+    try:
+        parts = urlsplit(text.strip().lower())
+    except ValueError as error:  # half an address in brackets
+        raise PasskeyRefused(f"{text!r} is not the address of a fleet's page.", COPY) from error
+    origin, name = f"{parts.scheme}://{parts.netloc}", parts.hostname or ""
+    if why := why_not_here(name):
+        raise PasskeyRefused(why, COPY)
+    if not is_origin_of(origin, name) or parts.username or parts.path.strip("/"):
+        raise PasskeyRefused(f"{text!r} is not the address of a fleet's page: it needs https, or localhost.", COPY)
+    return origin
+
+
+def check_public_key(public_key: str) -> None:
+    """Raises PasskeyRefused if no signature could ever be checked with it."""
+    helpers = load_library().helpers
+    try:
+        helpers.decode_credential_public_key(bytes.fromhex(public_key))
+    except (helpers.exceptions.WebAuthnException, ValueError, TypeError, LookupError) as error:
+        raise PasskeyRefused("This is no passkey of a fleet: its public key cannot be read.", COPY) from error
+
+
+def clean_name(given: object) -> str:
+    return escape_controls(str(given or ""), keep_lines=False).strip()[:NAME_LIMIT] or "passkey"
+
+
 def _origin(given: Assertion) -> str:
     try:
         said = json.loads(bytes.fromhex(given.client_data))
@@ -238,10 +291,9 @@ class LogWalk:
     def take(self, entry: Mapping[str, Any]) -> Fault | None:
         match entry.get("event"):
             case AuditEvent.PASSKEY_ADDED:
-                key_id, name, rp_id, public_key = (
-                    str(entry.get(field, "")) for field in ("key_id", "name", "rp_id", "public_key")
-                )
-                self._keys[key_id] = Passkey(key_id, name, rp_id, public_key)
+                names = ("key_id", "name", "rp_id", "public_key", "person", "origin")
+                key_id, name, rp_id, public_key, person, origin = (str(entry.get(field, "")) for field in names)
+                self._keys[key_id] = Passkey(key_id, name, rp_id, public_key, person=person, origin=origin)
             case AuditEvent.PASSKEY_REMOVED:
                 self._keys.pop(str(entry.get("key_id")), None)
             case AuditEvent.PROMPT_DETECTED if REFUSALS in entry:
@@ -257,12 +309,14 @@ class LogWalk:
         key = self._keys.get(str(signed.get("key_id")))
         if key is None:
             return "is signed with a passkey that was not enrolled, or had been removed"
+        if key.person and entry.get("event") == AuditEvent.VOTE_CAST and entry.get("decided_by") != key.person:
+            return "is signed with another person's passkey"
         if GONE not in str(entry.get("value")) and signed.get("answer") != digest_answer(
             str(signed.get("nonce")), str(entry.get("kind")), str(entry.get("value"))
         ):
             return "names another answer than the one that the passkey signed"
         try:
-            check_assertion(key, Assertion.read(signed), challenge(entry, signed))
+            check_assertion(key, Assertion.read(signed), challenge(entry, signed), key.origins)
         except (PasskeyRefused, KeyError) as error:
             if isinstance(error, PasskeyRefused) and error.hint == INSTALL:
                 self.unchecked += 1
@@ -274,8 +328,7 @@ class LogWalk:
         free = self._wanted.get(str(entry.get("prompt_id")))
         if free is None:
             return True
-        kind = entry.get("kind")
-        return f"{kind}:" in free or f"{kind}:{entry.get('value', '')}" in free
+        return needs_none(free, str(entry.get("kind")), str(entry.get("value", "")))
 
 
 # The hub's passkeys: who is allowed to enrol one, and what an approval must sign.
@@ -334,7 +387,7 @@ class Passkeys:
         self._begun = {known: item for known, item in self._begun.items() if item[1] > now}
         challenge = secrets.token_hex(32)
         self._begun[challenge] = (rp_id, now + BEGUN_S)
-        own = [key.key_id for key in self.all() if key.rp_id == rp_id]
+        own = [key.key_id for key in self._own(rp_id)]
         return {"challenge": challenge, "rp_id": rp_id, "keys": own, "user": _digest(rp_id)[:32]}
 
     def add(self, given: Mapping[str, Any], origins: Iterable[str], by: str) -> dict[str, Any]:
@@ -346,17 +399,35 @@ class Passkeys:
         raw, pages = bytes.fromhex(challenge), tuple(origins)
         confirmed = self._confirm(given, raw, rp_id, pages)
         key_id, public_key, count = check_new_key(given, raw, rp_id, pages)
+        name = clean_name(given.get("name"))
+        return self._add(Passkey(key_id, name, rp_id, public_key, iso(self._clock.wall()), by, count), confirmed)
+
+    def accept(self, person: str, origin: str, key: str, name: str, by: str) -> dict[str, Any]:
+        """Accepts the key with which a person of the fleet signs on the fleet's page. Raises PasskeyRefused. Only a
+        person's own terminal can do this: a fleet server that was taken over could name a key of its own."""
+        key_id, _, public_key = key.partition(".")
+        page = read_origin(origin)
+        if not (person.strip() and person.isprintable() and is_hex(key_id) and is_hex(public_key)):
+            raise PasskeyRefused("This is no passkey of a fleet.", COPY)
+        check_public_key(public_key)
+        at = iso(self._clock.wall())
+        own = Passkey(key_id, clean_name(name), urlsplit(page).hostname or "", public_key, at, by)
+        return self._add(replace(own, person=f"{FLEET}:{person}", origin=page), "terminal")
+
+    def _add(self, key: Passkey, confirmed: str) -> dict[str, Any]:
         known = self.all()
-        if any(key.key_id == key_id for key in known):
+        if any(one.key_id == key.key_id for one in known):
             raise PasskeyRefused("This passkey is enrolled already.")
         if len(known) >= MOST:
             raise PasskeyRefused("There are too many passkeys; remove one first.")
-        name = escape_controls(str(given.get("name", "")), keep_lines=False).strip()[:NAME_LIMIT] or "passkey"
-        key = Passkey(key_id, name, rp_id, public_key, iso(self._clock.wall()), by, count)
-        fields = {"key_id": key_id, "name": name, "rp_id": rp_id, "public_key": public_key, "confirmed_by": confirmed}
-        self._notes.note(AuditEvent.PASSKEY_ADDED, **fields, decided_by=by)
+        fields = {name: getattr(key, name) for name in ("key_id", "name", "rp_id", "public_key")}
+        fields |= {"person": key.person, "origin": key.origin} if key.person else {}
+        self._notes.note(AuditEvent.PASSKEY_ADDED, **fields, confirmed_by=confirmed, decided_by=key.by)
         self._save([*known, key])
-        self._tell(f'A passkey was added: "{name}" for {rp_id}. If that was not you: atlasbridge passkey remove')
+        whose = f" of {key.person}" if key.person else ""
+        self._tell(
+            f'A passkey{whose} was added: "{key.name}" for {key.rp_id}. If that was not you: atlasbridge passkey remove'
+        )
         return key.to_json()
 
     def _confirm(self, given: Mapping[str, Any], challenge: bytes, rp_id: str, origins: tuple[str, ...]) -> str:
@@ -368,7 +439,9 @@ class Passkeys:
         if not isinstance(signed, Mapping):
             raise PasskeyRefused("A new passkey needs a code.", "get one in a terminal: atlasbridge passkey add")
         assertion = Assertion.read(signed)
-        key = self._find(assertion.key_id, rp_id)
+        key = next((one for one in self._own(rp_id) if one.key_id == assertion.key_id), None)
+        if key is None:
+            raise PasskeyRefused(_UNKNOWN)
         self._use(key, check_assertion(key, assertion, challenge, origins))
         return key.key_id
 
@@ -393,10 +466,10 @@ class Passkeys:
         if isinstance(answer, Reject):
             return answer
         if not _wants(record, answer):
-            return {"needed": False, "challenge": "", "rp_id": rp_id, "keys": []}
+            return {**NOT_NEEDED, "rp_id": rp_id}
         if why := why_not_here(rp_id):
             return Reject(Refusal.NEEDS_PASSKEY, f"{why} {self._elsewhere(record)}")
-        own = [key.key_id for key in self.all() if key.rp_id == rp_id]
+        own = [key.key_id for key in self._own(rp_id)]
         if not own:
             return Reject(Refusal.NEEDS_PASSKEY, _NONE.format(rp_id))
         challenge = challenge_of(record, answer).hex()
@@ -410,8 +483,8 @@ class Passkeys:
             return self.refuse(record)
         try:
             given = Assertion.read(reply.passkey)
-            key = self._find(given.key_id)
-            origins = [str(origin) for origin in reply.passkey.get("origins", ())]
+            key = self._find(given.key_id, reply)
+            origins = key.origins or [str(origin) for origin in reply.passkey.get("origins", ())]
             count = check_assertion(key, given, challenge_of(record, answer), origins)
         except PasskeyRefused as error:
             return Reject(Refusal.NEEDS_PASSKEY, f"{error} {error.hint}".strip())
@@ -433,17 +506,28 @@ class Passkeys:
         where = f"{page}/#prompt/{record.prompt_id}" if record is not None else page
         return f"Answer it on the page: {where}" if page else "Answer it on the page: atlasbridge web"
 
-    def _find(self, key_id: str, rp_id: str = "") -> Passkey:
-        for key in self.all():
-            if key.key_id == key_id and rp_id in ("", key.rp_id):
-                return key
-        raise PasskeyRefused("This passkey is not enrolled here, or was removed.")
+    def _own(self, rp_id: str) -> list[Passkey]:
+        """The keys of the hub's own page under this name."""
+        return [key for key in self.all() if key.rp_id == rp_id and not key.person]
+
+    def _find(self, key_id: str, reply: InboundReply) -> Passkey:
+        """Returns the key that signed. A fleet's key signs for its person alone, so that one signature is one vote, and
+        nothing else signs for a person of the fleet: the server would say on which page it was made."""
+        key = next((key for key in self.all() if key.key_id == key_id), None)
+        if key is None:
+            raise PasskeyRefused(_UNKNOWN, _ACCEPT if reply.channel == FLEET else "")
+        if (key.person or reply.channel == FLEET) and key.person != reply.identity:
+            whose = key.person or "this machine's own page"
+            raise PasskeyRefused(f"This passkey belongs to {whose}, and {reply.identity} answers.")
+        return key
 
     def _use(self, used: Passkey, count: int) -> None:
         if count != used.count:
             self._save(replace(key, count=count) if key.key_id == used.key_id else key for key in self.all())
 
 
+_UNKNOWN = "This passkey is not enrolled here, or was removed."
+_ACCEPT = f"To accept it, {COPY}, and run it in a terminal of this machine."
 _NONE = "No passkey is enrolled for {}. Add one: atlasbridge passkey add"
 
 

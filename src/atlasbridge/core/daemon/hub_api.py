@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from atlasbridge.core.audit.events import AuditEvent
-from atlasbridge.core.audit.passkeys import Passkeys
+from atlasbridge.core.audit.passkeys import Passkeys, signing_data
 from atlasbridge.core.daemon.escalation import CHANNEL
 from atlasbridge.core.daemon.parts import HubParts, HubSettings
 from atlasbridge.core.daemon.receipts import describe_raised
@@ -266,6 +266,8 @@ class LocalHubApi:
             told = _without_words(told)
         if "quorum" in record.prompt.constraints:
             told["agreed"] = self.ledger.voters(prompt_id)
+        if PROOF in record.prompt.constraints and not record.prompt.secret:
+            told["signing"] = signing_data(record)
         at = self.life.escalation.last_key_at(session.session_id) if session.attached else None
         typed = {} if at is None else {"key_age_s": round(max(0.0, self.hub.clock.now() - at), 1)}
         return {"body": told, "ttl_s": self._left_s(record), **typed}

@@ -432,6 +432,7 @@ class FleetChannel:
                 as_text=bool(message.get("as_text")),
                 place=escape_controls(str(message.get("place") or "the server")[:80], keep_lines=False),
                 request_key=decision,
+                passkey=dict(message.get("passkey") or {}),  # the gate checks it; the server's word counts for nothing
                 token=decision,
             )
         )

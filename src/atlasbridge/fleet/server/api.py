@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator, Mapping
 from datetime import datetime
 from types import SimpleNamespace
 from typing import Any
+from urllib.parse import urlsplit
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
@@ -20,6 +21,7 @@ from starlette.routing import Route
 from atlasbridge import __version__
 from atlasbridge.channels.language import hub_says
 from atlasbridge.core import operations as hub
+from atlasbridge.core.audit.passkeys import PasskeyRefused, load_library
 from atlasbridge.core.clock import iso
 from atlasbridge.core.errors import ConfigError
 from atlasbridge.core.escape import escape_controls
@@ -28,7 +30,8 @@ from atlasbridge.core.operations import NO_PROMPT, Operation, Refused
 from atlasbridge.core.policy.reader import read_policy
 from atlasbridge.core.routing.shell_parser import ShellParser
 from atlasbridge.core.schema import write
-from atlasbridge.fleet.server import audit, decisions, lists, machines, people, reports
+from atlasbridge.core.values import as_dict
+from atlasbridge.fleet.server import audit, decisions, lists, machines, passkeys, people, reports
 from atlasbridge.fleet.server import operations as table
 from atlasbridge.fleet.server.context import ServerContext
 from atlasbridge.fleet.server.database import BOARD, called_within
@@ -49,6 +52,7 @@ KEEP_ALIVE_S = 15.0
 LOGIN_S = 5.0  # how often an event stream checks that its login is still valid
 NOBODY = Caller("", "", "", scope="read")
 NOT_YET = "The machine has not said anything yet; ask for the outcome later."
+_IN_A_BROWSER = Refused("not_a_browser", "a passkey is enrolled in a browser")
 _NO_SESSION = Refused("unknown_session", "There is no such session.")
 
 
@@ -119,15 +123,14 @@ class FleetApi:
         return self._shown(found) if found else NO_PROMPT
 
     async def reply(self, caller: Caller, given: SimpleNamespace, request: Request) -> Any:
-        if given.passkey is not None:
-            return Refused("at_machine", "A passkey is used on the page of the machine itself.")
         machine, prompt = split_id(given.prompt_id)
         now = await self._now(caller, given.prompt_id) if given.session_id else None
         if now is not None and now["session_id"] != given.session_id:
             return Refused("wrong_session", "That prompt belongs to another session.")
         place = f"the API, {caller.device}" if caller.is_program else place_of(request)
         key = given.request_key
-        wish = Proposal(machine, prompt, caller.name, given.value, given.as_text, place, key)
+        signed = None if given.passkey is None else as_dict(given.passkey)
+        wish = Proposal(machine, prompt, caller.name, given.value, given.as_text, place, key, signed)
         made = await decisions.propose(self._database, wish)
         if isinstance(made, Refused):
             return made
@@ -137,6 +140,13 @@ class FleetApi:
         stage, sentence = (decided.stage, decided.sentence) if decided.settled else ("received", NOT_YET)
         told = {"stage": stage, "message": hub_says(sentence), "prompt_id": given.prompt_id, "audit_head": ""}
         return {**told, "prompt": await self._now(caller, given.prompt_id)}
+
+    async def passkey_challenge(self, caller: Caller, given: SimpleNamespace, request: Request) -> Json | Refused:
+        found = await lists.find_prompt(self._database, caller.name, *split_id(given.prompt_id))
+        if found is None:
+            return NO_PROMPT
+        origin = self._origin(request)
+        return await passkeys.ask(self._database, caller.name, found, given.value, given.as_text, origin)
 
     async def outcome(self, caller: Caller, given: SimpleNamespace, request: Request) -> Json | Refused:
         now = await self._now(caller, given.prompt_id)
@@ -287,6 +297,34 @@ class FleetApi:
     async def unsubscribe(self, caller: Caller, given: SimpleNamespace, request: Request) -> Json:
         return {"removed": await self._context.push.unsubscribe(caller, given.endpoint)}
 
+    async def list_passkeys(self, caller: Caller, given: SimpleNamespace, request: Request) -> Json:
+        return {"passkeys": await passkeys.listing(self._database, caller.name)}
+
+    async def begin_passkey(self, caller: Caller, given: SimpleNamespace, request: Request) -> Json | Refused:
+        if caller.is_program:
+            return _IN_A_BROWSER
+        try:
+            await asyncio.to_thread(load_library)
+            return await passkeys.begin(self._database, caller.name, self._origin(request))
+        except PasskeyRefused as error:
+            return _refused(error)
+
+    async def add_passkey(self, caller: Caller, given: SimpleNamespace, request: Request) -> Json | Refused:
+        if caller.is_program:
+            return _IN_A_BROWSER
+        try:
+            return await passkeys.add(self._database, caller.name, vars(given), self._origin(request))
+        except PasskeyRefused as error:
+            return _refused(error)
+
+    async def remove_passkey(self, caller: Caller, given: SimpleNamespace, request: Request) -> Json | Refused:
+        gone = await passkeys.remove(self._database, caller.name, given.key_id)
+        return {"removed": True} if gone else Refused("unknown_passkey", "there is no such passkey")
+
+    def _origin(self, request: Request) -> str:
+        """The page's address, as the browser knows it. The host name has been checked."""
+        return f"{urlsplit(self._context.url).scheme}://{request.headers['host'].lower()}"
+
     async def list_tokens(self, caller: Caller, given: SimpleNamespace, request: Request) -> Json:
         found = await people.logins(self._database, _of(caller), ("token",))
         return {"tokens": [_token(one, caller) for one in found]}
@@ -410,6 +448,10 @@ def _session(row: Mapping[str, Any]) -> dict[str, Any]:
 def _token(row: Mapping[str, Any], caller: Caller) -> hub.Token:
     name = row["name"] if row["person"] == caller.name else f"{row['person']}/{row['name']}"
     return hub.Token(row["id"], name, row["scope"], row["made_at"].isoformat())
+
+
+def _refused(error: PasskeyRefused) -> Refused:
+    return Refused("passkey_refused", f"{error} {error.hint}".strip())
 
 
 def _no_machine(name: str) -> Refused:

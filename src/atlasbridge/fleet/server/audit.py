@@ -49,6 +49,8 @@ EVENTS = {
     "LOGIN_REFUSED": "a link, a token or the identity provider's answer was not accepted",
     "TOKEN_CREATED": "a token for a program was created",
     "TOKEN_REVOKED": "a token was revoked",
+    "PASSKEY_ADDED": "a person enrolled a passkey on the page; each machine decides whether it counts there",
+    "PASSKEY_REMOVED": "a person removed a passkey from the page",
     "PERSON_ADDED": "a person or a permission was added",
     "PERSON_REMOVED": "a person or a permission was removed",
     "KEY_ROTATED": "the server has a new key, which the old one signed",

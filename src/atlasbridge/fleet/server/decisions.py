@@ -27,7 +27,8 @@ _MAY_ANSWER = ALLOWED.replace("%(person)s", "d.person").replace("%(may)s", "'ans
 _WIN = f"""
 WITH wish AS (
     SELECT * FROM json_to_recordset(%s) AS d (id text, machine_id text, prompt_id text, person text, value text,
-                                              as_text boolean, place text, request_key text, noted jsonb)
+                                              as_text boolean, place text, request_key text, passkey jsonb,
+                                              noted jsonb)
 ), wanted AS (
     SELECT p.machine_id, p.prompt_id FROM prompts p JOIN wish USING (machine_id, prompt_id)
     ORDER BY p.machine_id, p.prompt_id FOR NO KEY UPDATE OF p
@@ -43,8 +44,9 @@ WITH wish AS (
     SELECT DISTINCT machine_id, folder, now FROM won ORDER BY machine_id, folder
     ON CONFLICT (machine_id, folder) DO UPDATE SET decided_at = excluded.decided_at RETURNING id, machine_id, folder
 ), made AS (
-    INSERT INTO decisions (id, machine_id, prompt_id, person, value, as_text, place, request_key, made_at, place_id)
-    SELECT won.id, machine_id, prompt_id, person, value, as_text, place, request_key, now, placed.id
+    INSERT INTO decisions (id, machine_id, prompt_id, person, value, as_text, place, request_key, passkey, made_at,
+                           place_id)
+    SELECT won.id, machine_id, prompt_id, person, value, as_text, place, request_key, passkey, now, placed.id
     FROM won JOIN placed USING (machine_id, folder)
 ), noted AS (
     INSERT INTO audit_pending (at, event, fields) SELECT now, 'DECIDED', noted FROM won
@@ -102,6 +104,7 @@ class Proposal:
     as_text: bool = False
     place: str = ""
     request_key: str = ""  # a repeated key means the same decision
+    passkey: dict[str, str] | None = None  # a signature for the machine, which alone checks it
 
 
 @frozen

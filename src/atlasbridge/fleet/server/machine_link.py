@@ -336,7 +336,7 @@ class MachineLink:
         for one in due:
             if one["goes"]:
                 self._sent.add(one["id"])
-                told = {name: one[name] for name in ("id", "prompt_id", "value", "as_text", "place")}
+                told = {name: one[name] for name in ("id", "prompt_id", "value", "as_text", "place", "passkey")}
                 await self._send("decision", **told, by=one["person"])
         if not all(one["goes"] for one in due):
             voided = await decisions.void_unallowed(self._context.database, self._entered.machine_id)

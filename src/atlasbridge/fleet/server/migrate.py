@@ -85,7 +85,7 @@ ROLE_RIGHTS = (
     f"GRANT INSERT, UPDATE ON {WRITES} TO {{role}}",
     "GRANT DELETE ON team_members, rights, logins, invitations, prompts, sessions, decisions, proofs TO {role}",
     "GRANT DELETE ON places, notices TO {role}",
-    "GRANT INSERT, DELETE ON oidc_attempts TO {role}",
+    "GRANT INSERT, DELETE ON oidc_attempts, passkeys, passkey_attempts TO {role}",
     "GRANT INSERT ON heads, audit_entries TO {role}",
     "GRANT INSERT, DELETE ON audit_pending TO {role}",
     "GRANT UPDATE ON audit_head TO {role}",

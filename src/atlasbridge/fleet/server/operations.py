@@ -80,6 +80,18 @@ class Notice:
 
 
 @frozen
+class FleetPasskey:
+    """A passkey for the fleet's page."""
+
+    key_id: str
+    name: str
+    rp_id: str
+    created_at: str
+    by: str
+    accept: Annotated[str, Is("the command that accepts it on a machine")]
+
+
+@frozen
 class Login:
     """A browser that is logged in."""
 
@@ -149,6 +161,7 @@ class FleetOperations:
 
     prompt = HubOperations.prompt
     reply = HubOperations.reply
+    passkey_challenge = HubOperations.passkey_challenge
     outcome = HubOperations.outcome
     sessions = HubOperations.sessions
     session = HubOperations.session
@@ -203,6 +216,14 @@ class FleetOperations:
     @operation("DELETE /tokens/{token_id}", scope="answer", name="fleet.revoke_token")
     def revoke_token(self, token_id: ShortText) -> Annotated[bool, Is(key="revoked")]:
         """Revoke a token."""
+
+    @operation("GET /passkeys", page=True, name="fleet.passkeys")
+    def list_passkeys(self) -> Annotated[tuple[FleetPasskey, ...], Is(key="passkeys")]:
+        """One's own passkeys for this page."""
+
+    begin_passkey = HubOperations.begin_passkey
+    add_passkey = HubOperations.add_passkey
+    remove_passkey = HubOperations.remove_passkey
 
     # machines
 

@@ -77,7 +77,8 @@ async def remove(database: Database, name: str, by: str) -> bool:
         gone = await row(connection, query, now, name)
         if gone is not None:
             await connection.execute("UPDATE people SET identities = '{}' WHERE name = %s", (name,))
-            await connection.execute("DELETE FROM logins WHERE person = %s", (name,))
+            for table in ("logins", "passkeys"):
+                await connection.execute(f"DELETE FROM {table} WHERE person = %s".encode(), (name,))
             await connection.execute("DELETE FROM rights WHERE holder = %s", (name,))
             await connection.execute("DELETE FROM team_members WHERE person = %s", (name,))
             await note(connection, now, "PERSON_REMOVED", person=name, by=by)

@@ -11,7 +11,6 @@ const isAddress = (host) => /^[\d.]+$|:/.test(host);
 
 // Why no passkey can be used on this page; "": one can.
 export function whyNotHere() {
-  if (!offers("passkey")) return t("A passkey is used on the page of the machine itself.");
   const { hostname, port } = window.location;
   if (isAddress(hostname.replace(/^\[|\]$/g, ""))) {
     return hostname === "127.0.0.1" || hostname === "[::1]" ? t("This page was opened by its address. Browsers allow passkeys only for a name: open {url} instead.", { url: `http://localhost:${port}/` })
@@ -33,7 +32,7 @@ async function assertion(challenge, rpId, allowed) {
 
 // The signature that this answer needs; undefined where it needs none.
 export async function sign(prompt, value, asText) {
-  if (!prompt.constraints.proof || !offers("passkey")) return undefined; // a fleet server passes it on, and the machine decides
+  if (!prompt.constraints.proof) return undefined;
   const wanted = await post(`/prompts/${prompt.prompt_id}/challenge`, { value, as_text: asText });
   if (!wanted.needed) return undefined;
   const why = whyNotHere();
@@ -41,13 +40,14 @@ export async function sign(prompt, value, asText) {
   return assertion(wanted.challenge, wanted.rp_id, wanted.keys);
 }
 
-// With a code from `atlasbridge passkey add`, or else by the word of a passkey that is enrolled.
+// With a code from `atlasbridge passkey add`, or else by the word of a passkey that is enrolled.  A fleet's page needs neither:
+// each machine decides which of its passkeys count.
 export async function enrol(name, code) {
   const why = whyNotHere();
   if (why) throw new Error(why);
   const begun = await post("/passkeys/begin");
-  if (!code && !begun.keys.length) throw new Error(t("The first passkey of this page needs a code. On the computer, type: atlasbridge passkey add"));
-  const confirm = code ? undefined : await assertion(begun.challenge, begun.rp_id, begun.keys);
+  if (offers("code") && !code && !begun.keys.length) throw new Error(t("The first passkey of this page needs a code. On the computer, type: atlasbridge passkey add"));
+  const confirm = code || !offers("code") ? undefined : await assertion(begun.challenge, begun.rp_id, begun.keys);
   /** @type {PublicKeyCredentialCreationOptions} */
   const publicKey = {
     challenge: bytes(begun.challenge), rp: { id: begun.rp_id, name: "AtlasBridge" }, user: { id: bytes(begun.user), name: `AtlasBridge at ${begun.rp_id}`, displayName: "AtlasBridge" },
@@ -66,6 +66,10 @@ export function proofNote(prompt) {
   return el("p", { cls: `word ${why ? "bad" : "warn"} proof`, role: "status" }, `🔑 ${t("To approve this you sign it with your passkey (rule {rule}).", { rule: wanted.rule })} `, why ? `${why} ${t("You can refuse it here.")}` : t("To refuse it you need none."));
 }
 
+// The command that makes a machine accept a passkey of a fleet's page.
+const accepting = (key) => (key.accept ? el("details", {}, el("summary", {}, t("Accept it on a machine")),
+  el("small", {}, t("In a terminal of each machine that is to accept it, enter:")), el("pre", { cls: "accept" }, key.accept)) : null);
+
 // A panel of the settings.  `offered`: a code that came with the link by which this page was opened.
 export function passkeyPanel(offered) {
   const list = el("ul", { cls: "list", id: "passkeys" });
@@ -77,7 +81,7 @@ export function passkeyPanel(offered) {
   async function draw() {
     const { passkeys } = await get("/passkeys").catch(() => ({ passkeys: [] }));
     show(list, passkeys.map((key) => el("li", { cls: "item", "data-passkey": key.key_id }, el("div", { cls: "row" },
-      el("div", {}, el("strong", {}, key.name), el("span", { cls: "tag" }, key.rp_id), el("br"), el("small", {}, t("added {time} by {who}", { time: ago(key.created_at), who: key.by }))),
+      el("div", {}, el("strong", {}, key.name), el("span", { cls: "tag" }, key.rp_id), el("br"), el("small", {}, t("added {time} by {who}", { time: ago(key.created_at), who: key.by })), accepting(key)),
       el("button", { type: "button", cls: "refuse", on: { click: () => remove(key) } }, t("Remove"))))));
   }
   async function remove(key) {
@@ -92,8 +96,8 @@ export function passkeyPanel(offered) {
   draw();
   const why = whyNotHere();
   return el("section", { cls: "panel stack", id: "passkey-panel" }, el("h2", {}, t("Passkeys")),
-    el("small", {}, t("Where a rule asks for a passkey, an approval counts only when you sign it with one of these. To add one, get a code on the computer with: atlasbridge passkey add. A passkey of this page can confirm another one instead.")),
+    el("small", {}, !offers("code") ? t("Where a rule asks for a passkey, an approval counts only when you sign it with one that the machine accepts. Add one here, then enter its command on each of the machines.") : t("Where a rule asks for a passkey, an approval counts only when you sign it with one of these. To add one, get a code on the computer with: atlasbridge passkey add. A passkey of this page can confirm another one instead.")),
     list, why ? el("p", { cls: "word" }, why) : [
       el("div", {}, el("label", { for: "passkey-name" }, t("Name")), name),
-      el("div", {}, el("label", { for: "passkey-code" }, t("Code from the terminal")), el("div", { cls: "row" }, el("div", { cls: "grow" }, code), add))], word);
+      el("div", {}, offers("code") ? el("label", { for: "passkey-code" }, t("Code from the terminal")) : null, el("div", { cls: "row" }, offers("code") ? el("div", { cls: "grow" }, code) : null, add))], word);
 }

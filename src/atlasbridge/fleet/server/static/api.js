@@ -12,7 +12,7 @@ let who = null;
 export const me = () => who || { name: "", scope: "read", login_id: "" };
 export const may = (scope) => scope !== "admin" && SCOPES.indexOf(me().scope) >= SCOPES.indexOf(scope);
 export const views = ["prompts", "sessions", "machines"];
-export const offers = (what) => what === "push"; // a hub does more for its own sessions
+export const offers = (what) => ["push", "passkey"].includes(what); // a hub does more for its own sessions
 export const newKey = random;
 setOwnName(() => me().name);
 
