@@ -16,6 +16,7 @@ from atlasbridge.core.detection.events import (
     WakeupDue,
     WithdrawPrompt,
 )
+from atlasbridge.core.host.relay import OutputRelay
 from atlasbridge.core.host.typist import Typist, Walk
 from atlasbridge.core.prompt.keys import Only, Shows, Step, When
 from atlasbridge.core.prompt.model import Answer, AnswerKind, Prompt
@@ -131,6 +132,40 @@ def test_output_that_nobody_has_looked_at_is_fed_before_comparing(bench: Bench) 
     bench.detector.shows = lambda digest: "moved on" not in "\n".join(bench.detector.screen.lines())
     bench.show(b"\r\nmoved on")
     assert typist(bench, Step(b"y\r")).type("p1", YES).outcome == "stale"
+
+
+@pytest.mark.parametrize("read_after", [20, 10**6], ids=["late", "never"])
+def test_output_that_the_reader_had_no_turn_to_read_is_waited_for(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, read_after: int
+) -> None:
+    """The tool has written something else; on a crowded machine nobody has read it from the terminal yet."""
+    bench.detector.shows = lambda digest: "moved on" not in "\n".join(bench.detector.screen.lines())
+    looks = 0
+
+    def pending(output: OutputRelay) -> bool:
+        nonlocal looks
+        looks += 1
+        if looks == read_after:
+            bench.show(b"\r\nmoved on")
+        return looks < read_after
+
+    monkeypatch.setattr(OutputRelay, "pending", property(pending))
+    assert typist(bench, Step(b"y\r")).type("p1", YES).outcome == "stale"
+    assert bench.pty.typed() == b""
+
+
+@pytest.mark.parametrize("blocked", [False, True], ids=["it never stops writing", "its terminal takes no more"])
+def test_a_tool_with_ever_more_output_gets_its_answer_all_the_same(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, blocked: bool
+) -> None:
+    def pending(output: OutputRelay) -> bool:
+        output.blocked = blocked
+        output.last_output_at += not blocked
+        return True
+
+    monkeypatch.setattr(OutputRelay, "pending", property(pending))
+    assert typist(bench, Step(b"y\r")).type("p1", YES).outcome == "typed"
+    assert bench.pty.typed() == b"y\r"
 
 
 def test_a_busy_tool_gets_nothing(bench: Bench) -> None:

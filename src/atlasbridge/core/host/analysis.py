@@ -77,6 +77,7 @@ class DetectorLike(Protocol):
 
 class Outflow(Protocol):
     last_output_at: float
+    blocked: bool
     finished: bool
 
     @property

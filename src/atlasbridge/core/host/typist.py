@@ -465,7 +465,7 @@ def is_same_mode(one: LineFlags, other: LineFlags) -> bool:
 
 
 _BUSY_LOOKS, _BUSY_PAUSE_S = 4, 0.03
-_FRESH_LOOKS = 5
+_FRESH_READS, _READS_S = 5, 0.5
 BY_ADAPTER = "adapter_prompt"  # a key of a prompt's constraints: the id under which its adapter knows it
 INJECT_S = 10.0
 _LINE_END = lazy(rb"[\r\n]")
@@ -563,11 +563,15 @@ class Typist:
 
     def _compare_freshly(self, prompt_id: str, answer: Answer) -> Compared | Outcome:
         """Repeats the comparison while there is unread output. A tool that never stops writing is compared with its
-        last known screen."""
-        for _ in range(_FRESH_LOOKS):
+        last known screen; on a crowded machine the reader is waited for."""
+        reads, read_at, until = 0, -1.0, self.walk.clock.now() + _READS_S
+        while reads < _FRESH_READS:
             compared = self._compare(prompt_id, answer)
             if isinstance(compared, Outcome) or not self._watch.behind:
                 return compared
+            if self.walk.clock.now() > until:
+                return _AtWork("stale", "what the tool has just written was not read in time")
+            reads, read_at = reads + (self._watch.read_at != read_at), self._watch.read_at
             self.walk.pause(LOOK_S)
         return compared
 

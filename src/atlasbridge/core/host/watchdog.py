@@ -340,6 +340,11 @@ class StallWatchdog:
         """Whether there is something that the detector has not seen yet."""
         return self._output.pending or bool(self._ring.size or self._events)
 
+    @property
+    def read_at(self) -> float:
+        """When output was last read; now, while a terminal that takes no more prevents it."""
+        return self._clock.now() if self._output.blocked else self._output.last_output_at
+
     def handle(self, event: Event) -> None:
         """Handles an event at once in the caller's thread, which holds the lock."""
         self._handle(event, self._clock.now())

@@ -93,6 +93,7 @@ class ConsoleOutputReader:
         self._answers = answers
         self.last_output_at = clock.now()
         self.finished = False
+        self.blocked = False  # this console, in which somebody marks text, makes us wait
 
     @property
     def pending(self) -> bool:
@@ -111,7 +112,9 @@ class ConsoleOutputReader:
             self._fetching = True
             if not chunk:
                 break
+            self.blocked = True
             self._show(chunk)
+            self.blocked = False
             self.last_output_at = self._clock.now()
             self._keep(chunk)
         self.finished, self._fetching = True, False
