@@ -12,7 +12,7 @@ from tests.support.fake_hub_api import FakeHub
 from tests.support.page_client import Signed, enter
 from tests.support.sample_prompt import SECRET
 
-from atlasbridge.web import server as acceptor_module
+from atlasbridge.web import server as page_server
 
 API = "/api/v1"
 NAMES = ["127.0.0.1", "box.local"]
@@ -74,7 +74,7 @@ async def test_a_cookie_of_the_lan_goes_over_tls_only(tmp_path: Path) -> None:
 async def test_connections_that_never_shake_hands_cost_little_and_keep_nobody_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(acceptor_module, "GREETING_S", 1.0)
+    monkeypatch.setattr(page_server, "GREETING_S", 1.0)
     hub = await lan_hub(tmp_path)
     port = int(hub.channel.site.urls["lan"].rpartition(":")[2])
     before = resident()
@@ -127,3 +127,20 @@ async def test_the_password_is_not_taken_without_tls(tmp_path: Path) -> None:
         answer = await client.post(f"{API}/login", json={"password": "correct horse battery"})
         assert (answer.status_code, answer.json()["error"]) == (403, "not_private")
     await hub.stop()
+
+
+async def test_a_page_that_is_closed_while_it_opens_leaves_its_port(tmp_path: Path) -> None:
+    """Two reloads one after the other: the second ends the page that the first has not finished opening."""
+
+    async def app(scope: object, receive: object, send: object) -> None:
+        raise AssertionError("nobody asks for a page")
+
+    place = page_server.Place("local", app, "127.0.0.1", 0, "localhost", ("", ""), also="::1")
+    opening = asyncio.create_task(place.open())
+    while not place.port:
+        await asyncio.sleep(0)
+    assert not opening.done()
+    opening.cancel()
+    await asyncio.gather(opening, return_exceptions=True)
+    await place.close()
+    page_server.bind("127.0.0.1", place.port).close()

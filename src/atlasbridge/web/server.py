@@ -217,6 +217,7 @@ class Listener:
             return
         self._server.stop()
         await self._task
+        self._socket.close()
 
 
 class PortTaken(ChannelError):
@@ -356,10 +357,10 @@ class Place:
                 return False
             if other is not None:
                 self._twin = Listener(self._app, other, *self._pair)
-                await self._twin.start()
-        listener = Listener(self._app, sock, *self._pair)
-        await listener.start()
-        self.listener = listener
+        self.listener = Listener(self._app, sock, *self._pair)  # before it starts: `close` ends what was cancelled
+        for one in (self._twin, self.listener):
+            if one is not None:
+                await one.start()
         return True
 
     async def close(self) -> None:
@@ -401,9 +402,8 @@ class TunnelPlace(Place):
 
     async def open(self) -> bool:
         if self.listener is None:
-            listener = Listener(self._app, bind_unix(self._path))
-            await listener.start()
-            self.listener = listener
+            self.listener = Listener(self._app, bind_unix(self._path))
+            await self.listener.start()
         return True
 
     async def close(self) -> None:
