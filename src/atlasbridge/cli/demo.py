@@ -29,6 +29,7 @@ and one of these:
   approvals       all that is asked
   reply ID VALUE  one answer
 """
+HEARS_S = 10.0
 NEXT = """That was the demo. Next, your own tool:
   {us} {wrap}run claude
 """
@@ -57,11 +58,12 @@ def command(quiet: bool, tour: bool) -> int:
         subprocess.Popen(words, env=own_environ(os.environ), stdin=subprocess.DEVNULL, start_new_session=True)
     os.environ["ATLASBRIDGE_SESSION_ZYGOTE"] = "0"  # a fork server for one session would remain running
     status = run(["--name", "demo", "--", *own_python("atlasbridge.lab.demo_agent")], announce=had_hub)
-    if not had_hub:
-        _stop_idle_hub(place)
     if not quiet:
         narrow = len(own_name()) > shutil.get_terminal_size().columns - len("   run claude")
         click.echo(NEXT.format(us=own_name(), wrap="\\\n    " if narrow else ""))
+        sys.stdout.flush()
+    if not had_hub:
+        _stop_idle_hub(place)
     return status
 
 
@@ -74,13 +76,17 @@ def _drop_typed_ahead() -> None:
 
 
 def _stop_idle_hub(place: Home) -> None:
-    """Stop the hub that the demo started, unless it has other sessions by now."""
+    """Stop the hub that the demo started, unless it has other sessions by now. It hears of the end of the demo's own
+    session only a moment after its client has left."""
     from atlasbridge.core.daemon.request import HubClient, stop_hub
 
+    give_up_at = time.monotonic() + HEARS_S
     try:
         with HubClient(place, timeout_s=5.0) as hub:
-            if hub.ask("status")["sessions"]:
-                return
+            while running := hub.ask("sessions")["sessions"]:
+                if time.monotonic() > give_up_at or any(one["label"] != "demo" for one in running):
+                    return
+                time.sleep(LOOK_S)
     except HubUnavailable:
         pass  # it is perhaps still starting
     stop_hub(place)

@@ -7,7 +7,10 @@ A command, an edit with its diff, a question with choices, free text, a secret, 
 from __future__ import annotations
 
 import getpass
+import os
+import signal
 import sys
+import threading
 import time
 
 PAUSE_S = 0.6
@@ -78,9 +81,19 @@ def clean_up() -> str:
     return "and your documents are still there"
 
 
+def end_at_ctrl_c() -> None:
+    """A thread waits for it, because Python's own handler misses one that comes just before `input` begins to read."""
+    signal.sigwait({signal.SIGINT})
+    print("\nStopped.", flush=True)
+    os._exit(130)
+
+
 if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # it can be ignored, as in a job in the background
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    threading.Thread(target=end_at_ctrl_c, daemon=True).start()
     try:
         sys.exit(main())
-    except (EOFError, KeyboardInterrupt):
+    except EOFError:
         print("\nStopped.")
         sys.exit(130)
