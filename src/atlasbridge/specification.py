@@ -10,6 +10,7 @@ that only have text; live sessions use `core.detection`, with the screen and the
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import re
 from collections.abc import Sequence
@@ -186,6 +187,9 @@ class PTYSupervisor:
             others.append(asyncio.create_task(self.stdin_relay()))
         try:
             await self.pty_reader()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(self._injection_s), self._injection_gate:
+                    pass  # a response that ended the tool is recorded first
         finally:
             for task in others:
                 task.cancel()

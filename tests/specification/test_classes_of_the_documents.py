@@ -55,6 +55,33 @@ async def test_the_supervisor_brings_a_prompt_and_types_the_response(tmp_path: P
     assert "REPLY_INJECTED" in log.read_text()
 
 
+async def test_a_response_that_ends_the_tool_is_recorded_before_the_end(tmp_path: Path) -> None:
+    log = tmp_path / "own.log"
+    audit = specification.AuditWriter(log)
+    supervisor = specification.PTYSupervisor([sys.executable, "-c", QUESTION], audit=audit)
+    inject, ended = supervisor.adapter.inject_reply, asyncio.Event()
+
+    async def slowly(reply: specification.Reply) -> None:
+        await inject(reply)
+        await ended.wait()  # as on a crowded machine: the tool has answered and ended by now
+
+    supervisor.adapter.inject_reply = slowly  # type: ignore[method-assign]
+    read = supervisor.pty_reader
+
+    async def read_and_tell() -> None:
+        await read()
+        asyncio.get_running_loop().call_soon(ended.set)
+
+    supervisor.pty_reader = read_and_tell  # type: ignore[method-assign]
+    async with running(supervisor) as task:
+        event = await supervisor.prompts.get()
+        await supervisor.responses.put((event.prompt_id, "y"))
+        assert await task == 0
+    audit.close()
+    said = log.read_text()
+    assert said.index("REPLY_INJECTED") < said.index("SESSION_END")
+
+
 async def test_a_response_at_the_moment_of_the_end_does_not_keep_its_task_alive() -> None:
     """`asyncio.wait_for` of Python 3.11 forgets a cancellation that comes together with the result."""
     supervisor = specification.PTYSupervisor(["true"])
