@@ -20,7 +20,7 @@ from typing import Any
 from ptypool.backend import ExitWatch, QueuedStream
 from ptypool.errors import PtyIoError, SpawnFailed
 
-_READ_SIZE = 65536
+_READ_SIZE = 8192
 _LOOK_S = 0.02
 _KILL_WAIT_S = 2.0
 

@@ -27,7 +27,7 @@ from ptypool.termination import reap, terminate_group, termination_steps
 # TerminalStream: moves bytes between a terminal's master side and two bounded queues, without a thread. It owns the
 # descriptor. It knows nothing of processes: the handle tells it when to drain and when to close.
 
-_READ_SIZE = 65536
+_READ_SIZE = 8192
 _READS_PER_TURN = 16
 _LAST_READS = 256
 
