@@ -1,10 +1,11 @@
-"""`make bench`: everything side by side in one run; writes docs/benchmarks.md and a plot.  `--quick`: fewer rounds.
+"""`make bench`: everything side by side in one run; writes docs/benchmarks.md and a plot.
 
 The sections are measured here in turn; how each figure is taken is the business of the modules beside this one.
 """
 
 from __future__ import annotations
 
+import argparse
 import compileall
 import os
 import statistics
@@ -50,7 +51,9 @@ FLEET = "## A growing fleet"
 
 
 def main() -> int:
-    effort = QUICK if "--quick" in sys.argv else FULL
+    words = argparse.ArgumentParser(prog="python -m tests.benchmarks", description="Writes docs/benchmarks.md.")
+    words.add_argument("--quick", action="store_true", help="fewer rounds")
+    effort = QUICK if words.parse_args().quick else FULL
     begun, load = time.monotonic(), os.getloadavg()[0]
     be_as_installed()
     report = Report()
