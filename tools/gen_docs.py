@@ -16,7 +16,7 @@ import click
 from pydantic import BaseModel, SecretStr
 from pydantic.fields import FieldInfo
 
-from atlasbridge.channels.registry import CHANNEL_SETTINGS, channel_settings
+from atlasbridge.channels.registry import BUILT_IN, channel_settings
 from atlasbridge.cli.catalogue import COMMANDS
 from atlasbridge.cli.help import text_of
 from atlasbridge.cli.main import cli, root_context
@@ -83,7 +83,9 @@ def render_configuration() -> str:
     for name, field in AtlasBridgeConfig.model_fields.items():
         if name != "channels":
             parts += _section(name, field)
-    for name in CHANNEL_SETTINGS:
+    for name in BUILT_IN:
+        if name == "local":
+            continue  # it has none
         usual = "On unless `enabled = false`." if name in ON_BY_DEFAULT else "On when this table is there."
         parts += [f"## [channels.{name}]", usual, _table(table_model(name, channel_settings(name)), ("channels", name))]
     parts += ["## What the specification names and this does without", WITHOUT]

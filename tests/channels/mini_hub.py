@@ -166,12 +166,6 @@ class MiniHub(KeptAnswers):
     def deliveries(self, prompt_id: str, channel: str) -> list[str]:
         return list(self.shown.get((prompt_id, channel), []))
 
-    def prompt_for_message(self, channel: str, message_id: str) -> PromptRecord | None:
-        for (prompt_id, name), message_ids in self.shown.items():
-            if name == channel and message_id in message_ids:
-                return self.records[prompt_id]
-        return None
-
     async def accept_update(self, channel: str, update_id: str, payload: str) -> bool:
         fresh = (channel, update_id) not in self.inbox
         self.inbox.setdefault((channel, update_id), payload)

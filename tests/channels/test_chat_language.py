@@ -51,7 +51,7 @@ FOR_PROGRAMS = {
     '{"kept": "ids only: a secret is being asked for"}',
 }
 COMMAND_LINES = re.compile(r"\s*(\(\{\}: )?atlasbridge [^.]*|Bearer \{\}|(on|end) run.*|display .*|if item .*|end if")
-HINTS = re.compile(r"(HINT|IS_ENCRYPTED|USE_ANOTHER|MANIFEST|SCRIPT|FATAL)(: .*)? = |PLACES = \(|def _hint\(self")
+HINTS = re.compile(r"(HINT|IS_ENCRYPTED|USE_ANOTHER|MANIFEST|SCRIPT|FATAL)(: .*)? = |PLACES = \(|hint = '")
 # The parts of the hub whose sentences a chat shows: the gate, receipts, scheduled answers, the queue, digests.
 HUB = [
     *("core/prompt/gate.py", "core/prompt/answer.py", "core/routing/router.py"),
@@ -94,9 +94,7 @@ def literals(tree: ast.AST) -> Iterator[str]:
             continue
         if isinstance(node, ast.Call) and NOT_READ.fullmatch(ast.unparse(node.func)):
             continue
-        if isinstance(node, ast.Assign | ast.AnnAssign | ast.FunctionDef) and HINTS.match(
-            ast.unparse(node).removeprefix("@property\n")
-        ):
+        if isinstance(node, ast.Assign | ast.AnnAssign) and HINTS.match(ast.unparse(node)):
             continue
         if text := literal(node):
             yield text

@@ -12,7 +12,8 @@ from tests.channels.conftest import serving
 from tests.channels.mini_hub import MiniHub
 from tests.support.fake_ntfy import FakeNtfy
 
-from atlasbridge.channels.ntfy import NtfyChannel, encode_said, parse_said
+from atlasbridge.channels.callback import encode_callback
+from atlasbridge.channels.ntfy import NtfyChannel
 from atlasbridge.channels.settings import NtfySettings
 from atlasbridge.core.clock import SystemClock
 from atlasbridge.core.errors import ChannelError
@@ -111,7 +112,7 @@ async def test_what_no_button_says_is_not_taken_from_the_topic(
     async with serving(hub_api, channel):
         await hub_api.ask(channel, record)
         await listening(phone)
-        phone.say(IN, encode_said(record, "y"))
+        phone.say(IN, encode_callback(record, "y"))
         phone.tap(OUT, "No")
         await phone.until(lambda: record.prompt_id in hub_api.answers, "the real one")
         assert [reply.value for reply in hub_api.replies] == ["n"]
@@ -125,7 +126,7 @@ async def test_a_lasting_permission_is_not_taken_from_the_topic_either(phone: Fa
     async with serving(hub_api, channel):
         await hub_api.ask(channel, record)
         await listening(phone)
-        phone.say(IN, encode_said(record, lasting))
+        phone.say(IN, encode_callback(record, lasting))
         phone.tap(OUT, "No")
         await phone.until(lambda: record.prompt_id in hub_api.answers, "the real one")
         assert lasting not in [reply.value for reply in hub_api.replies]
@@ -188,11 +189,11 @@ async def test_a_broken_line_is_taken_up_again_and_nothing_is_lost_or_said_twice
         for record in records:
             await hub_api.ask(channel, record)
         await listening(phone)
-        phone.say(IN, encode_said(records[0], "y"))
+        phone.say(IN, encode_callback(records[0], "y"))
         await phone.until(lambda: len(phone.messages[OUT]) == 3, "the first answer on its notification")
         phone.stop()
         phone.start()
-        phone.say(IN, encode_said(records[1], "n"))
+        phone.say(IN, encode_callback(records[1], "n"))
         await phone.until(lambda: len(phone.messages[OUT]) == 4, "the second answer on its notification")
         phone.hang_up()
         await listening(phone, 3)
@@ -204,7 +205,7 @@ async def test_what_was_said_while_we_were_gone_is_heard_after_a_restart(phone: 
     async with serving(hub_api, first := opened(phone, hub_api)):
         await hub_api.ask(first, record)
         await listening(phone)
-    phone.say(IN, encode_said(record, "n"))
+    phone.say(IN, encode_callback(record, "n"))
     await phone.until(lambda: phone.messages.get(IN), "the words")
     async with serving(hub_api, opened(phone, hub_api)):
         await phone.until(lambda: record.prompt_id in hub_api.answers, "heard")
@@ -232,8 +233,3 @@ async def test_a_silent_prompt_has_a_low_priority_and_a_reminder_takes_its_place
         first, second = phone.messages[OUT]
         assert (first["priority"], second["priority"]) == (2, 4) and first["sequence_id"] == second["sequence_id"]
         await asyncio.sleep(0)
-
-
-@pytest.mark.parametrize("text", ["", ":", "a:b:c", "0" * 8, f"{'0' * 8}:{'1' * 15}:y", "\x00" * 40])
-def test_what_no_button_says_is_no_answer(text: str) -> None:
-    assert parse_said(text) is None

@@ -20,11 +20,12 @@ from tests.support.fake_telegram import FakeTelegram
 from tests.support.memory_channel import MemoryChannel
 
 from atlasbridge.channels.base import BaseChannel
+from atlasbridge.channels.callback import encode_callback
 from atlasbridge.channels.desktop import DesktopChannel
 from atlasbridge.channels.discord import DiscordChannel
 from atlasbridge.channels.local import LocalChannel
 from atlasbridge.channels.matrix import MatrixChannel
-from atlasbridge.channels.ntfy import NtfyChannel, encode_said
+from atlasbridge.channels.ntfy import NtfyChannel
 from atlasbridge.channels.slack import SlackChannel
 from atlasbridge.channels.telegram import TelegramChannel
 from atlasbridge.channels.tell import TellChannel
@@ -231,7 +232,7 @@ class NtfyDriver(Driver):
         return NtfyChannel({**topics, "server": self.server.url, "backoff_first_s": 0.02}, hub, SystemClock())
 
     async def answer(self, record: PromptRecord, value: str) -> None:
-        self.server.say("in-0123456789abcdefghij", encode_said(record, value))
+        self.server.say("in-0123456789abcdefghij", encode_callback(record, value))
 
     def shown(self) -> str:
         return str(self.server.messages)

@@ -139,9 +139,6 @@ class BareHubApi:
     def deliveries(self, prompt_id: str, channel: str) -> list[str]:
         _unexpected("deliveries")
 
-    def prompt_for_message(self, channel: str, message_id: str) -> PromptRecord | None:
-        _unexpected("the prompt of a message")
-
     async def accept_update(self, channel: str, update_id: str, payload: str) -> bool:
         _unexpected("its inbox")
 

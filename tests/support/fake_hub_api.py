@@ -106,9 +106,6 @@ class FakeHubApi(KeptAnswers):
     def deliveries(self, prompt_id: str, channel: str) -> list[str]:
         return [prompt_id]
 
-    def prompt_for_message(self, channel: str, message_id: str) -> PromptRecord | None:
-        return self.prompt(message_id)
-
     async def accept_update(self, channel: str, update_id: str, payload: str) -> bool:
         return True
 

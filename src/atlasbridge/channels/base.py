@@ -9,15 +9,17 @@ from __future__ import annotations
 import asyncio
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import Coroutine, Mapping
+from collections.abc import Coroutine, Mapping, Sequence
 from typing import Any, ClassVar
 
 from atlasbridge.core.clock import Clock
+from atlasbridge.core.escape import escape_controls
 from atlasbridge.core.ports import HubApi
 from atlasbridge.core.prompt.model import InboundReply, PromptRecord, Receipt, Reject
 from atlasbridge.core.session.model import SessionRecord
 
 log = logging.getLogger(__name__)
+ERRORS_SHOWN = 120  # characters
 
 
 class BaseChannel(ABC):
@@ -81,6 +83,25 @@ class OneWayChannel(BaseChannel):
 
     async def close(self) -> None:
         """Nothing is open."""
+
+
+async def run_program(
+    words: Sequence[str], patience_s: float, given: bytes = b"", env: Mapping[str, str] | None = None
+) -> tuple[int, bytes, str]:
+    """Return a program's exit status, its output and the first of its errors. Raises OSError, and TimeoutError. It does
+    not outlive the caller's patience, or the caller."""
+    pipe = asyncio.subprocess.PIPE
+    process = await asyncio.create_subprocess_exec(*words, stdin=pipe, stdout=pipe, stderr=pipe, env=env)
+    try:
+        async with asyncio.timeout(patience_s):
+            output, errors = await process.communicate(given)
+    except BaseException:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+        raise
+    why = escape_controls(errors.decode(errors="replace").strip(), keep_lines=False)[:ERRORS_SHOWN]
+    return process.returncode or 0, output, why
 
 
 # Background tasks of a channel: they are tracked, their failures are logged, and all end with the channel.

@@ -10,7 +10,6 @@ import json
 import logging
 import platform
 from abc import abstractmethod
-from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from typing import Any, ClassVar
 
@@ -31,15 +30,15 @@ from atlasbridge.channels.commands import (
     press_later,
 )
 from atlasbridge.channels.delivery import Delivery, Shown
-from atlasbridge.channels.excerpt import LAST_OUTPUT, title_whole, whole_text
+from atlasbridge.channels.excerpt import LAST_OUTPUT, cut_to, title_whole, whole_text
 from atlasbridge.channels.incoming import (
     GONE,
+    KEPT_TEXTS,
     NO_MARKS,
     NOT_OPEN,
     NOTHING_OPEN,
     WHICH_SESSION,
     Doubt,
-    Held,
     Received,
     SeenUpdates,
     Sent,
@@ -60,7 +59,7 @@ from atlasbridge.channels.language import (
     say_label,
     t,
 )
-from atlasbridge.channels.outbox import EDIT, NOTICE, QUESTION, ClosingWire, Connection, Outbox, Params, Place
+from atlasbridge.channels.outbox import EDIT, NOTICE, QUESTION, Connection, Outbox, Params, Place, Wire
 from atlasbridge.channels.receipts import (
     STILL_OPEN,
     Outcome,
@@ -76,6 +75,7 @@ from atlasbridge.core.clock import iso, parse_iso
 from atlasbridge.core.errors import ChannelError
 from atlasbridge.core.escape import escape_controls
 from atlasbridge.core.ids import short_id
+from atlasbridge.core.newest import Newest
 from atlasbridge.core.operations import Caller, Refused
 from atlasbridge.core.ports import HubApi
 from atlasbridge.core.prompt.answer import first_line
@@ -126,8 +126,7 @@ def render_missed(hub_api: HubApi, records: list[PromptRecord], call: Callable[[
 def _line(hub_api: HubApi, record: PromptRecord, call: Callable[[str], str]) -> str:
     session = hub_api.session(record.session_id)
     name = session_name(session) if session is not None else "?"
-    asked = first_line(record.prompt)
-    quoted = asked if len(asked) <= LINE_LIMIT else asked[: LINE_LIMIT - 1] + "…"
+    quoted = cut_to(first_line(record.prompt), LINE_LIMIT)
     moment = at_time(parse_iso(record.created_at))
     return (
         f"{moment} · {name} · “{quoted}”: {render_fate(record, call(record.decided_by) if record.decided_by else '')}"
@@ -244,10 +243,10 @@ class ChatChannel(BaseChannel):
     piece: ClassVar[int]
     confirms: ClassVar[bool] = False
     threads: ClassVar[bool] = False
+    hint: ClassVar[str]  # what the operator should do if a prompt reached no one
+    hushed: ClassVar[Params] = {}  # parameters that make a message silent, if the service supports that
 
-    def _furnish(
-        self, own: Any, wire: ClosingWire, rate: Callable[[str], float], threaded: Collection[str] = ()
-    ) -> None:
+    def _furnish(self, own: Any, wire: Wire, rate: Callable[[str], float], threaded: Collection[str] = ()) -> None:
         """Create the parts that all chats need, after the channel has its settings and its wire. `threaded` are the
         rooms in which each session has a thread."""
         hub_api, clock, name = self.hub_api, self.clock, type(self).name
@@ -261,16 +260,16 @@ class ChatChannel(BaseChannel):
         self._commands = HubCommands(hub_api, clock, name, self.sign, self.muted, self)
         self._people = People(hub_api, name)
         self._throttle = Throttle(own.replies_per_minute)
-        self._held = Held()
+        self._held: Newest[Place, str] = Newest(KEPT_TEXTS)  # texts that wait until the person chooses their prompt
         self._seen, self._strangers = SeenUpdates(hub_api, name), Strangers(hub_api, name)
         self._received = Received(hub_api, self._tell, self, getattr(own, "transcriber", ()), self.title)
         self._threads = SessionThreads(hub_api, name, threaded, self._make_thread)
         self._replies: asyncio.Queue[InboundReply] = asyncio.Queue()
-        self._given: OrderedDict[tuple[str, str], str] = OrderedDict()
-        self._ends: OrderedDict[str, tuple[PromptRecord, Receipt]] = OrderedDict()
-        self._told_timers: OrderedDict[str, None] = OrderedDict()
-        self._digests: OrderedDict[tuple[str, str], asyncio.Future[Place]] = OrderedDict()
-        self._started: OrderedDict[str, asyncio.Task[Any]] = OrderedDict()  # by session: the notice that it started
+        self._given: Newest[tuple[str, str], str] = Newest(KEPT_ENDS)
+        self._ends: Newest[str, tuple[PromptRecord, Receipt]] = Newest(KEPT_ENDS)
+        self._told_timers: Newest[str, None] = Newest(KEPT_ENDS)
+        self._digests: Newest[tuple[str, str], asyncio.Future[Place]] = Newest(KEPT_ENDS)
+        self._started: Newest[str, asyncio.Task[Any]] = Newest(KEPT_ENDS)  # by session: the notice that it started
         self._rooms: dict[str, str] = {}  # the direct messages of a person
         self._noted_at = float("-inf")
         self._deaf_since: float | None = None
@@ -334,7 +333,7 @@ class ChatChannel(BaseChannel):
 
     def _paint_prompt(self, event: PromptRecord, session: SessionRecord, chat: str, short: bool) -> Params:
         card = cards.short_question(event, session) if short else self._question(event, session)
-        quiet = self._hushed if self._is_silent(event.prompt_id, chat) else {}
+        quiet = self.hushed if self._is_silent(event.prompt_id, chat) else {}
         return self._paint(card) | quiet | self._within(chat, session, loud=True)
 
     def _paint_outcome(self, event: PromptRecord, session: SessionRecord, outcome: Outcome) -> Params:
@@ -419,7 +418,7 @@ class ChatChannel(BaseChannel):
                 return self._paint_prompt(event, session, chat, short)
 
         chats = self._addressed(event, await self._chats())
-        return await self._delivery.send(event, chats, render, self._hint)
+        return await self._delivery.send(event, chats, render, self.hint)
 
     async def _with_changes(self, event: PromptRecord) -> PromptRecord:
         """What an agent that has finished leaves behind, in one line; nothing where that takes too long."""
@@ -458,16 +457,6 @@ class ChatChannel(BaseChannel):
         owner."""
         tone = self.hub_api.tone(prompt_id, self.name)
         return self._commands.is_muted(chat) or not tone.sounds_for(self._owner(chat))
-
-    @property
-    def _hushed(self) -> Params:
-        """Parameters that make a message silent, if the service supports that."""
-        return {}
-
-    @property
-    @abstractmethod
-    def _hint(self) -> str:
-        """What the operator should do if the prompt reached no one."""
 
     async def receive_reply(self) -> InboundReply:
         return await self._replies.get()
@@ -512,7 +501,7 @@ class ChatChannel(BaseChannel):
             self._shown.end(event.prompt_id)
             given = self._given.get((event.prompt_id, receipt.by or event.decided_by), "")
             receipt = replace(receipt, answer=receipt.answer or event.decided_value or given)
-            _keep(self._ends, event.prompt_id, (event, receipt), KEPT_ENDS)
+            self._ends[event.prompt_id] = (event, receipt)
         news = is_end(receipt) and self._is_news(event, receipt)
         for place in places:
             with reading(self.reader_of(place[0])):
@@ -544,7 +533,7 @@ class ChatChannel(BaseChannel):
         nobody = receipt.stage == "expired" and not typed and not event.prompt.idle
         if not (by_timer or nobody) or event.prompt_id in self._told_timers:
             return False
-        _keep(self._told_timers, event.prompt_id, None, KEPT_ENDS)
+        self._told_timers[event.prompt_id] = None
         return True
 
     def _remind(self, place: Place, event: PromptRecord, session: SessionRecord, receipt: Receipt) -> None:
@@ -553,13 +542,13 @@ class ChatChannel(BaseChannel):
             said = f"🗳 {voted}" if receipt.by else f"🔔 {t('Still waiting')}:"
             sentence = f"{said} “{first_line(event.prompt)}” · {session_name(session)}"
             notice = self._paint_notice(sentence, None, place[0], cards.to_snooze(event))
-            hushed = self._hushed if self._is_silent(event.prompt_id, place[0]) else {}
+            hushed = self.hushed if self._is_silent(event.prompt_id, place[0]) else {}
             self._outbox.post(place[0], notice | self._beside(place) | hushed, EDIT)
 
     def _put_off(self, place: Place, event: PromptRecord, session: SessionRecord, receipt: Receipt) -> None:
         """The prompt was postponed: it is still open, with a new deadline."""
         sentence = f"⏰ {session_name(session)}: {hub_says(self._people.rename(receipt.sentence, receipt.by))}"
-        notice = self._paint_notice(sentence, None, place[0]) | self._beside(place) | self._hushed
+        notice = self._paint_notice(sentence, None, place[0]) | self._beside(place) | self.hushed
         self._outbox.post(place[0], notice, EDIT)
         self._paint_again(place, event, session)
 
@@ -576,10 +565,9 @@ class ChatChannel(BaseChannel):
         if known is not None:
             self._outbox.edit(await asyncio.shield(known), params)
             return
-        known = asyncio.get_running_loop().create_future()
-        _keep(self._digests, key, known, KEPT_ENDS)
+        known = self._digests[key] = asyncio.get_running_loop().create_future()
         until = self.clock.now() + DIGEST_LIFE_S
-        hushed = {} if loud and not self._commands.is_muted(chat) else self._hushed
+        hushed = {} if loud and not self._commands.is_muted(chat) else self.hushed
         try:
             posted = await self._outbox.send(chat, params | hushed, lambda: self.clock.now() < until, EDIT)
             known.set_result((chat, posted.message))
@@ -592,7 +580,7 @@ class ChatChannel(BaseChannel):
         if session is None or session.session_id.startswith("notice:") or self._session_notices:
             task = self._tasks.hold(self._notify(message, session))
             if session is not None and session.state is SessionState.ACTIVE:
-                _keep(self._started, session.session_id, task, KEPT_ENDS)
+                self._started[session.session_id] = task
 
     async def _notify(self, message: str | Callable[[], str], session: SessionRecord | None) -> None:
         """A sentence of the hub, or a text that is made for each reader."""
@@ -601,7 +589,7 @@ class ChatChannel(BaseChannel):
         chats = await self._chats()
         for chat in chats if session is None else self._readable(session.session_id, chats):
             if session is None or not self._commands.is_muted(chat):
-                hushed = self._hushed if session is not None else {}  # the start or end of a session makes no sound
+                hushed = self.hushed if session is not None else {}  # the start or end of a session makes no sound
                 begins = session is not None and session.state is SessionState.ACTIVE
                 # before its first prompt, unless that would delay it behind many others
                 first = begins and self._outbox.pending < FEW_PENDING
@@ -632,7 +620,7 @@ class ChatChannel(BaseChannel):
     # what people do
 
     def deliver(self, reply: InboundReply) -> None:
-        _keep(self._given, (reply.prompt_id, reply.identity), reply.value, KEPT_ENDS)
+        self._given[reply.prompt_id, reply.identity] = reply.value
         self._replies.put_nowait(reply)
 
     def speak(self, identity: str, prompt_id: str, value: str, token: Any, **fields: Any) -> InboundReply:
@@ -772,7 +760,7 @@ class ChatChannel(BaseChannel):
 
     def _on_which(self, origin: Asked, callback: Callback, record: PromptRecord) -> bool:
         """The person has chosen the prompt that an earlier text meant."""
-        text = self._held.take(origin.room, callback.value)
+        text = self._held.pop((origin.room, callback.value), None)
         if text is None:
             self._tell(origin, t(GONE))
             return False
@@ -867,7 +855,7 @@ class ChatChannel(BaseChannel):
         """Ask which prompt the text means, as a reply to it."""
         key = (origin.message or origin.update_id)[-HELD_KEY:]
         if offered:
-            self._held.keep(origin.room, key, text)
+            self._held[origin.room, key] = text
         rows = cards.to_choose([(record, self._session(record)) for record in offered], key)
         self._post(origin, self._paint(cards.notice(sentence, rows=rows)) | self._answering(origin))
 
@@ -977,7 +965,7 @@ class ChatChannel(BaseChannel):
             except ChannelError as fault:
                 faults.add(str(fault))
         if not self._rooms and not has_others:
-            raise ChannelError("nobody was reached: " + "; ".join(sorted(faults)), self._hint)
+            raise ChannelError("nobody was reached: " + "; ".join(sorted(faults)), self.hint)
 
     # connection state
 
@@ -1019,10 +1007,3 @@ class ChatChannel(BaseChannel):
     def _session(self, event: PromptRecord) -> SessionRecord:
         found = self.hub_api.session(event.session_id)
         return found or SessionRecord(event.session_id, "?", (), "", 0, 0, "")
-
-
-def _keep(book: OrderedDict[Any, Any], key: Any, value: Any, most: int) -> None:
-    book[key] = value
-    book.move_to_end(key)
-    while len(book) > most:
-        book.popitem(last=False)

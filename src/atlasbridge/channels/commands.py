@@ -221,7 +221,7 @@ def render_status(prompts: list[PromptRecord], sessions: list[SessionRecord]) ->
     asking = sorted((one for one in prompts if not one.prompt.idle), key=lambda one: one.expires_at)
     resting = [names.get(one.session_id, "?") for one in prompts if one.prompt.idle]
     lines = [
-        f"{names.get(record.session_id, '?')}: “{cut_to(first_line(record.prompt), 80, len)}”\n"
+        f"{names.get(record.session_id, '?')}: “{cut_to(first_line(record.prompt), 80)}”\n"
         f"   {t(STATES.get(record.state, record.state.value))} · {templates.render_deadline(record)}"
         for record in asking
     ]
@@ -496,7 +496,7 @@ class _Said:
         if not waiting:
             return t("Nothing waits that could be answered together.")
         lines = [
-            f"{place}. {self._name(one)}: “{cut_to(first_line(one.prompt), BEGINNING, len)}”"
+            f"{place}. {self._name(one)}: “{cut_to(first_line(one.prompt), BEGINNING)}”"
             for place, one in enumerate(waiting[:LISTED], 1)
         ]
         numbers = " ".join(str(place) for place in range(1, len(lines) + 1))
@@ -638,7 +638,10 @@ class _Said:
             return hub_says(listed.message)
         if not queue:
             return t("Nothing is queued. Say {sign}queue TEXT, or {sign}queue NAME TEXT.", sign=self._sign)
-        lines = [f"{number}. {one.name}: “{_brief(one.text)}” · {one.by_name}" for number, one in enumerate(queue, 1)]
+        lines = [
+            f"{number}. {one.name}: “{cut_to(' '.join(one.text.split()), LISTED_TEXT)}” · {one.by_name}"
+            for number, one in enumerate(queue, 1)
+        ]
         return escape_controls("\n".join([*lines, t(TAKE_BACK, command=f"{self._sign}queue")]))
 
     async def _new(self) -> str:
@@ -714,8 +717,3 @@ class _Said:
         if span_s:
             return t("Away for {span}: everything is asked here at once.", span=render_left(span_s))
         return t("Away until {sign}here: everything is asked here at once.", sign=self._sign)
-
-
-def _brief(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= LISTED_TEXT else f"{line[: LISTED_TEXT - 1]}…"

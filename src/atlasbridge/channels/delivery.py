@@ -12,6 +12,7 @@ from atlasbridge.channels.base import TaskSet
 from atlasbridge.channels.outbox import Outbox, Params, Place, Posted, Refused
 from atlasbridge.core.clock import Clock
 from atlasbridge.core.errors import ChannelError
+from atlasbridge.core.newest import Newest
 from atlasbridge.core.ports import HubApi
 from atlasbridge.core.prompt.model import OPEN, PromptRecord
 
@@ -52,7 +53,7 @@ class Shown:
         self._hub_api, self._channel, self._clock = hub_api, channel, clock
         self._lives: OrderedDict[str, _Life] = OrderedDict()
         self._prompts: dict[Place, str] = {}
-        self._references: OrderedDict[Place, str] = OrderedDict()
+        self._references: Newest[Place, str] = Newest(KEPT)
         self._since = clock.wall()  # it is uncertain what was open before this process started
         self._ahead_s = 0.0  # how far the chat's clock is ahead of ours
 
@@ -94,8 +95,6 @@ class Shown:
         """Record a message that asks for the text of a choice. It does not show the prompt, but a reply to it answers
         the prompt."""
         self._references[place] = prompt_id
-        while len(self._references) > KEPT:
-            self._references.popitem(last=False)
 
     def words_wanted_at(self, place: Place) -> str:
         return self._references.get(place, "")
@@ -155,7 +154,7 @@ class Delivery:
     def __init__(self, hub_api: HubApi, clock: Clock, outbox: Outbox, shown: Shown, tasks: TaskSet) -> None:
         self._hub_api, self._clock = hub_api, clock
         self._outbox, self._shown, self._tasks = outbox, shown, tasks
-        self._unshowable: OrderedDict[tuple[str, str], Refused] = OrderedDict()
+        self._unshowable: Newest[tuple[str, str], Refused] = Newest(KEPT_UNSHOWABLE)
 
     async def send(self, event: PromptRecord, chats: list[str], render: Render, hint: str) -> str:
         """Return as soon as one operator was reached. A second call for the same prompt skips chats that show it
@@ -207,8 +206,6 @@ class Delivery:
         except Refused as fault:
             if not fault.gone and fault.flood_s is None:
                 self._unshowable[chat, event.prompt_id] = fault
-                while len(self._unshowable) > KEPT_UNSHOWABLE:
-                    self._unshowable.popitem(last=False)
             raise
 
     async def _follow_up(self, task: asyncio.Task[Any], chat: str, event: PromptRecord, render: Render) -> None:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import shutil
 import sys
-from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
-from atlasbridge.channels.base import OneWayChannel
+from atlasbridge.channels.base import OneWayChannel, run_program
 from atlasbridge.channels.language import machine_reader, reading, say_digest, t
 from atlasbridge.channels.receipts import is_end
 from atlasbridge.channels.settings import DesktopSettings
@@ -18,6 +16,7 @@ from atlasbridge.core.clock import Clock
 from atlasbridge.core.errors import ChannelError, ConfigError
 from atlasbridge.core.escape import escape_controls
 from atlasbridge.core.ids import short_id
+from atlasbridge.core.newest import Newest
 from atlasbridge.core.ports import HubApi
 from atlasbridge.core.prompt.model import PromptRecord, Receipt
 from atlasbridge.core.session.model import SessionRecord, session_name
@@ -56,12 +55,12 @@ def show_words(program: str, title: str, text: str, *, urgent: bool, sound: bool
     return [*words, "--", title, escape(text)]
 
 
-def close_words(program: str, shown: str, title: str) -> Words:
+def close_words(program: str, shown: str) -> Words:
     """Replace the notification by one that disappears at once. On macOS, notifications cannot be removed."""
     if program.endswith(MACOS) or not shown:
         return []
     gone = ["--expire-time", "1", "--hint", "boolean:transient:true", "--hint", "boolean:suppress-sound:true"]
-    return [program, "--app-name", APP, *gone, "--replace-id", shown, "--", title, t("Settled.")]
+    return [program, "--app-name", APP, *gone, "--replace-id", shown, "--", APP, t("Settled.")]
 
 
 def escape(text: str) -> str:
@@ -88,7 +87,7 @@ class DesktopChannel(OneWayChannel):
         self._program = choose_program(sys.platform, shutil.which, self._own.program)
         if not self._program:
             raise ConfigError("there is no program that shows a notification here", HINT)
-        self._shown: OrderedDict[str, str] = OrderedDict()  # prompt or digest -> the desktop's notification id
+        self._shown: Newest[str, str] = Newest(KEPT)  # prompt or digest -> the desktop's notification id
         self._failed = 0
         self._reader = machine_reader(self._own.language)
 
@@ -116,7 +115,7 @@ class DesktopChannel(OneWayChannel):
                 title, text = f"{t('Still waiting')}: {session_name(session)}", self._text(event)
             await self._show(event.prompt_id, title, text, not event.prompt.idle)
         elif is_end(receipt) and (shown := self._shown.pop(event.prompt_id, "")):
-            await self._call(close_words(self._program, shown, "AtlasBridge"))
+            await self._call(close_words(self._program, shown))
 
     async def notify(self, message: str, session: SessionRecord | None = None) -> None:
         if session is None or self._own.session_notices:
@@ -138,27 +137,18 @@ class DesktopChannel(OneWayChannel):
         number = (await self._call(words)).strip()
         if key and number.isdecimal():
             self._shown[key] = number
-            while len(self._shown) > KEPT:
-                self._shown.popitem(last=False)
 
     async def _call(self, words: Words) -> str:
         if not words:
             return ""
         try:
-            process = await asyncio.create_subprocess_exec(
-                *words, stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
-            )
+            status, said, why = await run_program(words, CALL_S)
+        except TimeoutError:
+            raise ChannelError("the desktop did not take a notification in time", HINT) from None
         except OSError as fault:
             raise ChannelError(f"the notification could not be shown ({fault.strerror})", HINT) from None
-        try:
-            said, fault_text = await asyncio.wait_for(process.communicate(), CALL_S)
-        except TimeoutError:
-            process.kill()
-            await process.wait()
-            raise ChannelError("the desktop did not take a notification in time", HINT) from None
-        if process.returncode:
+        if status:
             self._failed += 1
-            why = escape_controls(fault_text.decode(errors="replace").strip(), keep_lines=False)[:120]
             raise ChannelError(f"the notification could not be shown ({why})", HINT)
         return said.decode(errors="replace")
 

@@ -316,7 +316,7 @@ def whole_text(prompt: Prompt) -> str:
     return "\n\n".join(parts) if prompt.subject is not None or not screen else parts[-1]
 
 
-def cut_to(text: str, room: int, size: Size) -> str:
+def cut_to(text: str, room: int, size: Size = len) -> str:
     """Cut to at most `room` in the chat's units, with a mark at the cut."""
     if size(text) <= room:
         return text
@@ -325,6 +325,11 @@ def cut_to(text: str, room: int, size: Size) -> str:
         middle = (low + high + 1) // 2
         low, high = (middle, high) if size(text[:middle]) < room else (low, middle - 1)
     return text[:low] + "…"
+
+
+def in_a_line(text: str, room: int) -> str:
+    """A text of a tool or a person as a part of our own line."""
+    return cut_to(_flat(text) or "?", room)
 
 
 def _caption(subject: Subject) -> str:

@@ -5,7 +5,7 @@ The channel is unaware of it: the prompts it receives and the hub it queries con
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping
 from typing import Any, TypeVar
 
 from atlasbridge.core import operations
@@ -21,45 +21,40 @@ _WITH_OUTPUT = ("screen", "screen_stream", "why", "opt_in", "report_missed")
 _REFUSED = Refused("not_here", "This channel carries excerpts only.", "Look at the terminal, or: atlasbridge attach")
 
 
+def _less(excerpt: str, asked: str, whole: bool) -> dict[str, Any]:
+    """What is left of a prompt besides its choices. It is whole only if `asked`, which is all of it, is the excerpt."""
+    kept = excerpt[:EXCERPT_LIMIT]
+    gone = {"subject": None, "screen": "", "says": "", "context_rows": 0}
+    return {"excerpt": kept, "question": kept, "whole": whole and asked == kept, **gone}
+
+
+def _short_choices(choices: Iterable[Any]) -> tuple[Any, ...]:
+    return tuple(replace(one, label=one.label[:LABEL_LIMIT], detail="") for one in choices)
+
+
 def narrow_record(record: PromptRecord) -> PromptRecord:
     prompt = record.prompt
-    excerpt = prompt.excerpt[:EXCERPT_LIMIT]
-    choices = tuple(replace(one, label=one.label[:LABEL_LIMIT], detail="") for one in prompt.choices)
-    whole = prompt.asked_whole and prompt.asked == excerpt
-    bare = replace(prompt, excerpt=excerpt, question=excerpt, choices=choices, screen="", says="", raw=b"", whole=whole)
-    bare = replace(bare, context_rows=0)
-    return replace(record, prompt=replace(bare, subject=None))
+    less = _less(prompt.excerpt, prompt.asked, prompt.asked_whole)
+    return replace(record, prompt=replace(prompt, **less, choices=_short_choices(prompt.choices), raw=b""))
 
 
 def narrow_json(told: Mapping[str, Any]) -> dict[str, Any]:
     """The same restriction for the JSON form of a prompt."""
     if "excerpt" not in told:
         return dict(told)
-    excerpt = str(told["excerpt"])[:EXCERPT_LIMIT]
     choices = [
         {name: value[:LABEL_LIMIT] if name == "label" else value for name, value in one.items() if name != "detail"}
         for one in told.get("choices") or []
     ]
-    less = {
-        "excerpt": excerpt,
-        "question": excerpt,
-        "choices": choices,
-        "subject": None,
-        "screen": "",
-        "says": "",
-        "context_rows": 0,
-    }
-    return {**told, **less, "whole": bool(told.get("whole")) and told.get("question") == excerpt}
+    less = _less(str(told["excerpt"]), str(told.get("question")), bool(told.get("whole")))
+    return {**told, **less, "choices": choices}
 
 
 def _narrow_result(found: Any) -> Any:
     match found:
         case operations.Prompt():
-            choices = tuple(replace(one, label=one.label[:LABEL_LIMIT], detail="") for one in found.choices)
-            excerpt = found.excerpt[:EXCERPT_LIMIT]
-            whole = found.whole and found.question == excerpt
-            less = replace(found, excerpt=excerpt, question=excerpt, choices=choices, whole=whole)
-            return replace(less, subject=None, screen="", says="", context_rows=0)
+            less = _less(found.excerpt, found.question, found.whole)
+            return replace(found, **less, choices=_short_choices(found.choices))
         case operations.Prompts():
             still = tuple(map(_narrow_result, found.still_waiting))
             return replace(found, prompts=tuple(map(_narrow_result, found.prompts)), still_waiting=still)
@@ -113,10 +108,8 @@ class ExcerptHubApi:
         return [narrow_record(one) for one in self._inner.history(*given, **named)]
 
     def prompt(self, prompt_id: str) -> PromptRecord | None:
-        return _narrow_maybe(self._inner.prompt(prompt_id))
-
-    def prompt_for_message(self, channel: str, message_id: str) -> PromptRecord | None:
-        return _narrow_maybe(self._inner.prompt_for_message(channel, message_id))
+        record = self._inner.prompt(prompt_id)
+        return None if record is None else narrow_record(record)
 
     async def screen(self, session_id: str, styled: bool = False, past: bool = False) -> dict[str, Any] | None:
         return None
@@ -142,10 +135,6 @@ class ExcerptHubApi:
     def shows(self, session_id: str) -> bool:
         """No screen is sent to a fleet server."""
         return False
-
-
-def _narrow_maybe(record: PromptRecord | None) -> PromptRecord | None:
-    return None if record is None else narrow_record(record)
 
 
 class ExcerptChannel:

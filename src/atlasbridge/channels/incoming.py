@@ -10,12 +10,12 @@ import asyncio
 import json
 import logging
 import tempfile
-from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from atlasbridge.channels.base import run_program
 from atlasbridge.channels.delivery import Shown
 from atlasbridge.channels.files import MOST_IN, NotHanded, save_inside, too_large
 from atlasbridge.channels.language import hub_says, t
@@ -23,6 +23,7 @@ from atlasbridge.channels.outbox import Refused, Unreachable
 from atlasbridge.core.clock import RateWindow
 from atlasbridge.core.escape import escape_controls
 from atlasbridge.core.ids import short_id
+from atlasbridge.core.newest import Newest
 from atlasbridge.core.ports import HubApi
 from atlasbridge.core.prompt.gate import fate
 from atlasbridge.core.prompt.model import OPEN, PromptRecord
@@ -58,7 +59,7 @@ class SeenUpdates:
 
     def __init__(self, hub_api: HubApi, channel: str) -> None:
         self._hub_api, self._channel = hub_api, channel
-        self._seen: OrderedDict[str, None] = OrderedDict()
+        self._seen: Newest[str, None] = Newest(KEPT_UPDATES)
 
     async def take(self, update_id: str, payload: str) -> str:
         """Return "new", "copy" (this process has it already) or "again" (an earlier process received it and perhaps
@@ -69,7 +70,7 @@ class SeenUpdates:
         fresh = await self._hub_api.accept_update(self._channel, update_id, WITHHELD if secret else payload)
         if update_id in self._seen:  # a copy arrived while we waited for the store
             return "copy"
-        self._know(update_id)
+        self._seen[update_id] = None
         return "new" if fresh else "again"
 
     async def settle(self, update_id: str) -> None:
@@ -80,13 +81,8 @@ class SeenUpdates:
         """Return updates that an earlier process accepted but did not finish. A withheld payload is None."""
         found = self._hub_api.pending_updates(self._channel)
         for update_id, _ in found:
-            self._know(update_id)
+            self._seen[update_id] = None
         return [(update_id, None if payload == WITHHELD else json.loads(payload)) for update_id, payload in found]
-
-    def _know(self, update_id: str) -> None:
-        self._seen[update_id] = None
-        while len(self._seen) > KEPT_UPDATES:
-            self._seen.popitem(last=False)
 
 
 class Throttle:
@@ -129,6 +125,7 @@ NOT_OPEN = "That prompt is no longer open."
 WHICH = "Which one do you mean? Tap it, or reply to its message."
 RESTARTED = "AtlasBridge restarted while this came in. Which one do you mean? Tap it, or reply to its message."
 GONE = "I no longer have those words. Send them again, as a reply to the question itself."
+EDITED = "An edit changes nothing that was already taken. Write a new message instead."
 NO_MARKS = "{title} did not say what is marked. Reply with the numbers instead."
 KEPT_TEXTS = 200
 MOST_OFFERED = 20
@@ -180,21 +177,6 @@ def refuse_secret(record: PromptRecord) -> str:
 
 def _of(records: Iterable[PromptRecord], session_id: str) -> list[PromptRecord]:
     return [record for record in records if session_id in ("", record.session_id)]
-
-
-class Held:
-    """Texts that wait until the person chooses their prompt. They are kept in memory only."""
-
-    def __init__(self) -> None:
-        self._texts: OrderedDict[tuple[str, str], str] = OrderedDict()
-
-    def keep(self, chat: str, message: str, text: str) -> None:
-        self._texts[chat, message] = text
-        while len(self._texts) > KEPT_TEXTS:
-            self._texts.popitem(last=False)
-
-    def take(self, chat: str, message: str) -> str | None:
-        return self._texts.pop((chat, message), None)
 
 
 # Photos, files and voice notes from a chat: saved in the session's folder, or transcribed.
@@ -263,30 +245,13 @@ class Received:
             file.write_bytes(content)
             words = [word.replace("{file}", str(file)) for word in self._transcriber]
             try:
-                output = await _run(words)
+                status, output, why = await run_program(words, TRANSCRIBER_S)
+                if status:
+                    raise OSError(f"it ended with status {status}: {why}")
             except (OSError, TimeoutError) as fault:
                 log.warning("the transcriber failed: %s", fault or type(fault).__name__)
                 raise NotHanded(t("The transcriber failed; see `atlasbridge logs`.")) from None
         return " ".join(escape_controls(output.decode("utf-8", "replace")).split())[:HEARD_LIMIT]
-
-
-async def _run(words: list[str]) -> bytes:
-    process = await asyncio.create_subprocess_exec(
-        *words,
-        stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.DEVNULL,
-    )
-    try:
-        output, _ = await asyncio.wait_for(process.communicate(), TRANSCRIBER_S)
-    except BaseException:
-        if process.returncode is None:
-            process.kill()
-            await process.wait()
-        raise
-    if process.returncode:
-        raise OSError(f"it ended with status {process.returncode}")
-    return output
 
 
 async def _fetch(sent: Sent) -> bytes:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 from urllib.parse import quote, unquote
 
 import httpx
@@ -17,6 +17,7 @@ from atlasbridge.channels.callback import Verb
 from atlasbridge.channels.card import Card, Press, button_of
 from atlasbridge.channels.chat import Asked, ChatChannel
 from atlasbridge.channels.excerpt import LEAST_QUOTE, SAYS, Quote, asked_text, is_ambiguous, lines_above
+from atlasbridge.channels.incoming import EDITED
 from atlasbridge.channels.language import Reader, common_reader, known_language, language_key, reading, t
 from atlasbridge.channels.outbox import Connection, Params, Place, Posted, Refused, Unreachable
 from atlasbridge.channels.settings import MatrixSettings
@@ -32,8 +33,8 @@ from atlasbridge.core.session.model import SessionRecord
 from atlasbridge.core.values import replace
 
 SINCE = "matrix.since"
+HINT = "check homeserver, access_token and room of [channels.matrix]"
 ENCRYPTED = "This room is encrypted, and I cannot read it. Use a room without encryption."
-EDITED = "An edit changes nothing that was already taken. Write a new message instead."
 ONLY_TEXT = "Only text and reactions are taken here."
 FILES = ("m.image", "m.file", "m.audio", "m.video")
 HEARD = ("m.reaction", "m.room.message", "m.room.encrypted")
@@ -46,6 +47,8 @@ class MatrixChannel(ChatChannel):
     sign = "!"
     muted = "prompts come without a sound, reminders and notices not at all."
     piece = 16_000
+    hint = HINT
+    hushed: ClassVar[Params] = {"msgtype": "m.notice"}
 
     def __init__(self, settings: Mapping[str, Any], hub_api: HubApi, clock: Clock) -> None:
         super().__init__(settings, hub_api, clock)
@@ -86,19 +89,11 @@ class MatrixChannel(ChatChannel):
         """A message keeps its reactions, so the second one is to a message of its own."""
         self._post(origin, self._paint(Card(text=sure.kind, rows=sure.rows[:1])) | self._answering(origin))
 
-    @property
-    def _hushed(self) -> Params:
-        return {"msgtype": "m.notice"}
-
     def _beside(self, place: Place) -> Params:
         return {"m.relates_to": {"m.in_reply_to": {"event_id": unquote(place[1])}}}
 
     def _answering(self, origin: Asked) -> Params:
         return self._beside(origin.place)
-
-    @property
-    def _hint(self) -> str:
-        return HINT
 
     def reader_of(self, chat: str) -> Reader:
         """What all people of the room have in common, unless a language was chosen there."""
@@ -171,7 +166,6 @@ def _why_not(event: Mapping[str, Any]) -> str:
 
 IS_ENCRYPTED = "this room is encrypted, and AtlasBridge cannot read what is said there"
 REACTION_TRIES = 10  # a homeserver lets an account send only so many events a minute
-HINT = "check homeserver, access_token and room of [channels.matrix]"
 
 
 def as_place(event_id: str) -> str:
@@ -195,9 +189,9 @@ class MatrixApi:
     async def whoami(self) -> str:
         return str((await self._call("GET", f"{self._base}/account/whoami")).get("user_id", ""))
 
-    async def create_room(self, name: str, people: list[str]) -> str:
+    async def create_room(self, people: list[str]) -> str:
         """Create a private room without encryption, invite these people, and use it from now on."""
-        wanted = {"preset": "private_chat", "name": name, "invite": people, "is_direct": len(people) == 1}
+        wanted = {"preset": "private_chat", "name": "AtlasBridge", "invite": people, "is_direct": len(people) == 1}
         self._room = str((await self._call("POST", f"{self._base}/createRoom", wanted)).get("room_id", ""))
         return self._room
 
@@ -365,7 +359,7 @@ class MatrixIntroduction:
         except Refused as fault:
             raise ChannelError(str(fault), HINT) from None
         if not self._room:
-            self._room = await self._api.create_room("AtlasBridge", list(self._people))
+            self._room = await self._api.create_room(list(self._people))
         if await self._api.is_encrypted():
             raise ChannelError(IS_ENCRYPTED, USE_ANOTHER)
         return name

@@ -7,28 +7,28 @@ import json
 import logging
 import platform
 import secrets
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import httpx
 
 from atlasbridge.channels.base import BaseChannel, TaskSet
+from atlasbridge.channels.callback import encode_callback, expand_callback, parse_callback
 from atlasbridge.channels.excerpt import ABOVE, asked_text, is_ambiguous, lines_above
 from atlasbridge.channels.incoming import SeenUpdates, Strangers
 from atlasbridge.channels.language import common_reader, reading, say_digest, t
-from atlasbridge.channels.outbox import Backoff
+from atlasbridge.channels.outbox import Connection
 from atlasbridge.channels.receipts import Outcome, People
 from atlasbridge.channels.settings import PUBLIC_NTFY, NtfySettings
 from atlasbridge.channels.setup_clients import DO_YOU_SEE, IT_WORKS, Person
 from atlasbridge.channels.templates import (
     Button,
     Role,
-    host_name,
     render_buttons,
     render_headline,
     render_notice,
+    render_where,
     tool_name,
 )
 from atlasbridge.core.clock import Clock
@@ -36,7 +36,6 @@ from atlasbridge.core.errors import ChannelError
 from atlasbridge.core.escape import escape_controls
 from atlasbridge.core.ids import short_id
 from atlasbridge.core.ports import HubApi
-from atlasbridge.core.prompt.gate import SHORT_NONCE
 from atlasbridge.core.prompt.model import InboundReply, PromptRecord, Receipt, Reject
 from atlasbridge.core.session.model import SessionRecord, session_name
 
@@ -52,33 +51,12 @@ HARMLESS = (Role.REFUSE, Role.CANCEL)  # roles that agree to nothing
 HIGH, USUAL, LOW, LEAST = 4, 3, 2, 1
 
 
-@dataclass(frozen=True, slots=True)
-class Said:
-    """The content of a button's post: prompt, nonce and answer."""
-
-    prompt_id: str
-    nonce: str
-    value: str
-
-
-def encode_said(record: PromptRecord, value: str) -> str:
-    return f"{short_id(record.prompt_id)}:{record.nonce}:{value}"
-
-
-def parse_said(text: str) -> Said | None:
-    prompt_id, _, rest = text.partition(":")
-    nonce, colon, value = rest.partition(":")
-    if not (colon and len(prompt_id) == len(short_id("0" * 32)) and len(nonce) >= SHORT_NONCE):
-        return None
-    return Said(prompt_id, nonce, value)
-
-
 def render_prompt(
     record: PromptRecord, session: SessionRecord, host: str, shows_text: bool, loud: bool
 ) -> dict[str, Any]:
     """Render the notification without its topic and its buttons."""
     asked, whole = asked_text(record.prompt), shows_text and _fits(record)
-    where = " · ".join(filter(None, (tool_name(session), session_name(session), host_name(session, host))))
+    where = render_where(session, host)
     more = t("All of it: the page, or {command}", command=f"atlasbridge reply {short_id(record.prompt_id)}")
     if shows_text:
         title = cut_bytes(render_headline(record.prompt, session), TITLE_BYTES)
@@ -126,7 +104,6 @@ def cut_bytes(text: str, most: int) -> str:
 
 
 SINCE = "ntfy.since"
-LONGEST_SAID = 400
 ENDS = frozenset({"taken", "first_key", "withdrawn", "expired", "default_typed", "canceled", "failed", "still_there"})
 
 
@@ -146,7 +123,7 @@ class NtfyChannel(BaseChannel):
         self._strangers = Strangers(hub_api, self.name)
         self._people = People(hub_api, self.name)
         self._replies: asyncio.Queue[InboundReply] = asyncio.Queue()
-        self._state, self._detail = "starting", ""
+        self._connection = Subscription(self._api, self._reply_topic, self._since, self._hear, own.backoff_first_s)
         self._agrees = own.taps_agree  # None: not checked yet
 
     async def start(self) -> None:
@@ -169,7 +146,7 @@ class NtfyChannel(BaseChannel):
                 "label": button.label,
                 "url": f"{self._api.server}/{self._reply_topic}",
                 "method": "POST",
-                "body": encode_said(event, button.value),
+                "body": encode_callback(event, button.value),
                 "clear": True,
                 **bearer((self._own.reply_token or self._own.access_token).get_secret_value()),
             }
@@ -242,8 +219,8 @@ class NtfyChannel(BaseChannel):
 
     def health(self) -> dict[str, Any]:
         return {
-            "state": self._state,
-            "detail": self._detail,
+            "state": self._connection.state,
+            "detail": self._connection.detail,
             "shows_text": self._own.shows_text,
             "taps_agree": bool(self._agrees),
         }
@@ -254,19 +231,7 @@ class NtfyChannel(BaseChannel):
         await self._learn_who_reads()
         for update_id, event in self._seen.left_over():
             self._take(update_id, event if isinstance(event, dict) else {})
-        backoff = Backoff(self._own.backoff_first_s)
-        while True:
-            try:
-                async for event in self._api.listen(self._reply_topic, self._since()):
-                    self._state, self._detail = "ok", ""
-                    backoff.reset()
-                    await self._hear(event)
-                self._detail = "the server ended the line"
-            except ChannelError as fault:
-                self._detail = str(fault)
-                log.warning("%s", fault)
-            self._state = "reconnecting"
-            await asyncio.sleep(backoff.next_wait())
+        await self._connection.run()
 
     def _since(self) -> str:
         """Return the id of the newest received message; at the first start, the current time."""
@@ -280,19 +245,21 @@ class NtfyChannel(BaseChannel):
         update_id, text = str(event.get("id", "")), str(event.get("message", ""))
         if event.get("event") != "message" or not update_id:
             return
-        if parse_said(text[:LONGEST_SAID]) is None:
+        if parse_callback(text) is None:
             self._strangers.note("somebody who knows the reply topic")
-        elif await self._seen.take(update_id, json.dumps({"message": text[:LONGEST_SAID]})) != "copy":
+        elif await self._seen.take(update_id, json.dumps({"message": text})) != "copy":
             self._take(update_id, event)
         self.hub_api.remember(SINCE, update_id)
 
     def _take(self, update_id: str, event: dict[str, Any]) -> None:
-        said = parse_said(str(event.get("message", ""))[:LONGEST_SAID])
+        said = parse_callback(event.get("message"))
         record = self.hub_api.prompt(said.prompt_id) if said else None
-        if said is not None and record is not None and said.value not in {one.value for one in self._offered(record)}:
-            self._strangers.note("somebody who reads the topic and answers what no button says")
-            record = None
         if said is None or record is None:
+            self._tasks.hold(self._seen.settle(update_id))
+            return
+        session_id, nonce, value = expand_callback(said, record)
+        if value not in {one.value for one in self._offered(record)}:
+            self._strangers.note("somebody who reads the topic and answers what no button says")
             self._tasks.hold(self._seen.settle(update_id))
             return
         self._replies.put_nowait(
@@ -300,8 +267,9 @@ class NtfyChannel(BaseChannel):
                 channel=self.name,
                 identity=self._identity,
                 prompt_id=record.prompt_id,
-                value=said.value,
-                nonce=said.nonce,
+                value=value,
+                session_id=session_id,
+                nonce=nonce,
                 place="ntfy",
                 token=update_id,
             )
@@ -360,6 +328,28 @@ class NtfyApi:
 
     async def close(self) -> None:
         await self._client.aclose()
+
+
+class Subscription(Connection):
+    """The replies' topic, from the newest message that was received."""
+
+    title = "ntfy"
+
+    def __init__(
+        self,
+        api: NtfyApi,
+        topic: str,
+        since: Callable[[], str],
+        hear: Callable[[dict[str, Any]], Awaitable[None]],
+        backoff_first_s: float,
+    ) -> None:
+        super().__init__(backoff_first_s)
+        self._api, self._topic, self._since, self._hear = api, topic, since, hear
+
+    async def _live(self) -> None:
+        async for event in self._api.listen(self._topic, self._since()):
+            await self._move("ok")
+            await self._hear(event)
 
 
 def bearer(access_token: str) -> dict[str, Any]:

@@ -10,6 +10,7 @@ import asyncio
 import heapq
 import itertools
 import logging
+import re
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -133,6 +134,19 @@ class Unreachable(ChannelError):
     """No valid answer; it is worth a retry."""
 
 
+class HideTokens(logging.Filter):
+    """Removes what a pattern finds from log records of a library, and tracebacks, which contain it, too."""
+
+    def __init__(self, token: re.Pattern[str], shown: str) -> None:
+        super().__init__()
+        self._token, self._shown = token, shown
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        record.msg, record.args = self._token.sub(self._shown, record.getMessage()), ()
+        record.exc_info, record.exc_text = None, None
+        return True
+
+
 class Wire(Protocol):
     """Each method makes one attempt and raises Refused or Unreachable. An edit that changes nothing succeeds."""
 
@@ -140,9 +154,6 @@ class Wire(Protocol):
         """Send a message."""
 
     async def edit(self, place: Place, params: Params) -> None: ...
-
-
-class ClosingWire(Wire, Protocol):
     async def close(self) -> None: ...
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from atlasbridge.channels.excerpt import in_a_line
 from atlasbridge.channels.language import Reader, at_time, hub_says, known_language, say_label, t
 from atlasbridge.core.clock import parse_iso
 from atlasbridge.core.escape import escape_controls
@@ -172,8 +173,7 @@ def _by(who: str) -> str:
 
 
 def _short(text: str) -> str:
-    flat = escape_controls(text, keep_lines=False).strip() or "?"
-    return flat if len(flat) <= ANSWER_LIMIT else flat[: ANSWER_LIMIT - 1] + "…"
+    return in_a_line(text, ANSWER_LIMIT)
 
 
 # The display names of people, and what their service says of them.

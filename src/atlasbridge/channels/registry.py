@@ -28,17 +28,23 @@ from atlasbridge.core.prompt.written_event import PromptEvent
 from atlasbridge.core.session.model import SessionRecord
 from atlasbridge.core.session.written_session import Session
 
+# The class of each channel, and the class that validates its table of the configuration; imported when they are needed.
 BUILT_IN = {
-    "web": "atlasbridge.web:WebChannel",
-    "telegram": "atlasbridge.channels.telegram:TelegramChannel",
-    "slack": "atlasbridge.channels.slack:SlackChannel",
-    "discord": "atlasbridge.channels.discord:DiscordChannel",
-    "ntfy": "atlasbridge.channels.ntfy:NtfyChannel",
-    "matrix": "atlasbridge.channels.matrix:MatrixChannel",
-    "tell": "atlasbridge.channels.tell:TellChannel",
-    "desktop": "atlasbridge.channels.desktop:DesktopChannel",
-    "local": "atlasbridge.channels.local:LocalChannel",
+    "web": ("atlasbridge.web:WebChannel", "atlasbridge.web.settings:WebSettings"),
+    "telegram": ("atlasbridge.channels.telegram:TelegramChannel", "atlasbridge.channels.settings:TelegramSettings"),
+    "slack": ("atlasbridge.channels.slack:SlackChannel", "atlasbridge.channels.settings:SlackSettings"),
+    "discord": ("atlasbridge.channels.discord:DiscordChannel", "atlasbridge.channels.settings:DiscordSettings"),
+    "ntfy": ("atlasbridge.channels.ntfy:NtfyChannel", "atlasbridge.channels.settings:NtfySettings"),
+    "matrix": ("atlasbridge.channels.matrix:MatrixChannel", "atlasbridge.channels.settings:MatrixSettings"),
+    "tell": ("atlasbridge.channels.tell:TellChannel", "atlasbridge.channels.settings:TellSettings"),
+    "desktop": ("atlasbridge.channels.desktop:DesktopChannel", "atlasbridge.channels.settings:DesktopSettings"),
+    "local": ("atlasbridge.channels.local:LocalChannel", ""),
 }
+
+
+def _load(place: str) -> Any:
+    module, _, name = place.partition(":")
+    return getattr(import_module(module), name)
 
 
 @contextmanager
@@ -60,9 +66,8 @@ class ChannelRegistry:
     def get(name: str) -> type[BaseChannel]:
         """Return the channel's class. Only the requested channel is imported."""
         if name in BUILT_IN:
-            module, _, attribute = BUILT_IN[name].partition(":")
             with needs_extra(name):
-                found = getattr(import_module(module), attribute)
+                found = _load(BUILT_IN[name][0])
         elif name in _packages():
             found = _class_of(import_module(f"{channels.__name__}.{name}"))
         else:
@@ -94,30 +99,12 @@ def _class_of(module: ModuleType) -> type | None:
     return found[-1] if found else None
 
 
-# The class that validates a channel's table in the configuration. It is imported only if the table exists.
-
-CHANNEL_SETTINGS = {
-    "web": "atlasbridge.web.settings:WebSettings",
-    "telegram": "atlasbridge.channels.settings:TelegramSettings",
-    "slack": "atlasbridge.channels.settings:SlackSettings",
-    "discord": "atlasbridge.channels.settings:DiscordSettings",
-    "ntfy": "atlasbridge.channels.settings:NtfySettings",
-    "matrix": "atlasbridge.channels.settings:MatrixSettings",
-    "tell": "atlasbridge.channels.settings:TellSettings",
-    "desktop": "atlasbridge.channels.settings:DesktopSettings",
-}
-
-
 def channel_settings(name: str) -> type | None:
     """Return the class that validates a channel's table. A channel of another package can define it as
     `settings_model`."""
-    if name in CHANNEL_SETTINGS:
-        module, _, attribute = CHANNEL_SETTINGS[name].partition(":")
-        found: type = getattr(import_module(module), attribute)
-        return found
-    if name == "local":
-        return None
-
+    if name in BUILT_IN:
+        place = BUILT_IN[name][1]
+        return _load(place) if place else None
     return getattr(ChannelRegistry.get(name), "settings_model", None)
 
 

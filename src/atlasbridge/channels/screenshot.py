@@ -6,7 +6,6 @@ redacted secrets before the screen leaves it.
 
 from __future__ import annotations
 
-import asyncio
 import json
 import logging
 import os
@@ -17,6 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from atlasbridge.channels.base import run_program
 from atlasbridge.channels.language import t
 from atlasbridge.core.process import own_environ, own_python
 from atlasbridge.core.screen.queries import palette
@@ -47,23 +47,15 @@ Cell = tuple[int, int, str, int, str, str, int]  # row, column, character, cells
 
 async def make_picture(screen: dict[str, Any]) -> bytes | str:
     """Return the picture, or the reason why there is none."""
-    process = await asyncio.create_subprocess_exec(
-        *own_python("atlasbridge.channels.screenshot"),
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.DEVNULL,
-        env=own_environ(os.environ),
-    )
+    words, given = own_python("atlasbridge.channels.screenshot"), json.dumps(screen).encode()
     try:
-        made, _ = await asyncio.wait_for(process.communicate(json.dumps(screen).encode()), DRAWING_S)
+        status, made, why = await run_program(words, DRAWING_S, given, own_environ(os.environ))
     except TimeoutError:
-        process.kill()
-        await process.wait()
         return t("The picture took too long.")
-    if process.returncode == 0 and made:
+    if status == 0 and made:
         return made
-    log.warning("a picture of a screen could not be drawn: status %s", process.returncode)
-    return t(WHY.get(process.returncode or 0, "The picture could not be drawn."))
+    log.warning("a picture of a screen could not be drawn: status %s %s", status, why)
+    return t(WHY.get(status, "The picture could not be drawn."))
 
 
 def lay_out(screen: dict[str, Any]) -> Iterator[Cell]:

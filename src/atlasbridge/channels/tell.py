@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 from atlasbridge.channels.base import OneWayChannel
 from atlasbridge.channels.language import Reader, reading, say_digest, t
 from atlasbridge.channels.settings import TellSettings
-from atlasbridge.channels.templates import host_name, render_headline, render_notice, tool_name
+from atlasbridge.channels.templates import render_headline, render_notice, render_where, tool_name
 from atlasbridge.core.clock import Clock
 from atlasbridge.core.distribution import install_line
 from atlasbridge.core.errors import ChannelError, ConfigError
@@ -55,9 +55,8 @@ class TellChannel(OneWayChannel):
 
     def _where(self, event: PromptRecord, session: SessionRecord) -> str:
         asked = f"{escape_controls(event.prompt.excerpt)}\n" if self._own.show_text and not event.prompt.secret else ""
-        where = " · ".join(filter(None, (tool_name(session), session_name(session), host_name(session, self._host))))
         answer = self._own.page_url or f"atlasbridge reply {short_id(event.prompt_id)}"
-        return f"{asked}{where}\n{t('Answer')}: {answer}"
+        return f"{asked}{render_where(session, self._host)}\n{t('Answer')}: {answer}"
 
     async def update_prompt(self, message_id: str, event: PromptRecord, receipt: Receipt) -> None:
         """Messages cannot be edited, so only a timer's decision and a reminder cause another message."""

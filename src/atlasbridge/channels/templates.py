@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from atlasbridge.channels.excerpt import VERBS, WANTS, cut_to, is_ambiguous, names_subject
+from atlasbridge.channels.excerpt import VERBS, WANTS, cut_to, in_a_line, is_ambiguous, names_subject
 from atlasbridge.channels.language import at_time, current_language, hub_says, say_label, t
 from atlasbridge.core.clock import SystemClock, parse_iso
 from atlasbridge.core.escape import escape_controls
@@ -74,6 +74,10 @@ def host_name(session: SessionRecord, host: str) -> str:
     return "" if session.machine else host
 
 
+def render_where(session: SessionRecord, host: str) -> str:
+    return " · ".join(filter(None, (tool_name(session), session_name(session), host_name(session, host))))
+
+
 def render_notice(message: str, session: SessionRecord | None) -> str:
     """A sentence of the hub for the reader, with the name of its session."""
     told = escape_controls(hub_says(message))
@@ -104,7 +108,7 @@ def render_headline(prompt: Prompt, session: SessionRecord) -> str:
     told = prompt.subject is not None and prompt.subject.shown.strip()
     verb = t(VERBS.get(prompt.subject.kind, "{text}")) if prompt.subject is not None and told else "{text}"
     room = HEADLINE_LIMIT - len(name) - len(verb)
-    return f"❓ {verb.replace('{text}', f'“{cut_to(first_line(prompt), room, len)}”')} · {name}"
+    return f"❓ {verb.replace('{text}', f'“{cut_to(first_line(prompt), room)}”')} · {name}"
 
 
 def render_title(prompt: Prompt, session: SessionRecord) -> str:
@@ -149,7 +153,7 @@ def listed_choices(prompt: Prompt, choices: Sequence[Choice], room: int) -> list
         return []
     most = max(10, min(LISTED_LIMIT, room // len(full) - 1))
     flat = [escape_controls(one, keep_lines=False) for one in full]
-    lines = [one if len(one) <= most else one[: most - 1] + "…" for one in flat]
+    lines = [cut_to(one, most) for one in flat]
     if any(len(one) > most for one in flat):
         lines.append(t("(labels are cut; whole: 🔎, or atlasbridge approvals)"))
     return lines
@@ -219,10 +223,10 @@ def render_left(seconds: float) -> str:
     return f"{whole}s" if whole else t("now")
 
 
-def render_deadline(record: PromptRecord, now: float | None = None) -> str:
+def render_deadline(record: PromptRecord) -> str:
     """How long the prompt can be answered, and what happens then. The clock time stays correct without edits."""
     prompt, until = record.prompt, parse_iso(record.expires_at)
-    left = render_left(until - (SystemClock().wall() if now is None else now))
+    left = render_left(until - SystemClock().wall())
     then = t("default: {value}", value=default_word(prompt)) if prompt.safe_default else t(NO_DEFAULT)
     moment = at_time(until, "%a %H:%M %Z" if until - parse_iso(record.created_at) > 43_200 else "%H:%M %Z")
     link = prompt.constraints.get(CARD)
@@ -245,8 +249,7 @@ def page_of(number: int, pages: int) -> str:
 
 
 def short_label(label: str) -> str:
-    flat = escape_controls(label, keep_lines=False).strip() or "?"
-    return flat if len(flat) <= LABEL_LIMIT else flat[: LABEL_LIMIT - 1] + "…"
+    return in_a_line(label, LABEL_LIMIT)
 
 
 def render_buttons(prompt: Prompt) -> list[Button]:

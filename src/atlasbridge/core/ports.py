@@ -100,7 +100,6 @@ class HubApi(Protocol):
     def deliveries(self, prompt_id: str, channel: str) -> list[str]:
         """The message ids under which `channel` showed this prompt."""
 
-    def prompt_for_message(self, channel: str, message_id: str) -> PromptRecord | None: ...
     async def accept_update(self, channel: str, update_id: str, payload: str) -> bool:
         """Commits an inbound update before it is acknowledged. Returns False for a duplicate."""
 

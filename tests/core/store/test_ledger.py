@@ -235,8 +235,6 @@ def test_the_first_delivery_moves_the_prompt_and_all_are_remembered(ledger: Ledg
     assert again is not None and again.state is PromptState.AWAITING_REPLY
     ledger.deliver_prompt(record.prompt_id, "telegram", "5:77")
     assert ledger.deliveries(record.prompt_id, "telegram") == ["5:77"]
-    assert ledger.prompt_for_message("telegram", "5:77") == again
-    assert ledger.prompt_for_message("telegram", "5:78") is None
 
 
 def test_a_message_sent_for_a_prompt_that_ended_is_remembered_to_be_edited(ledger: Ledger) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 from atlasbridge.channels import card as cards
 from atlasbridge.channels import templates
@@ -13,6 +13,7 @@ from atlasbridge.channels.card import Card, Press, grouped
 from atlasbridge.channels.chat import Asked, ChatChannel
 from atlasbridge.channels.discord.api import ONLY_YOU, SILENT, DiscordApi, Gateway
 from atlasbridge.channels.excerpt import cut_to
+from atlasbridge.channels.incoming import EDITED
 from atlasbridge.channels.language import reading, t
 from atlasbridge.channels.outbox import Params, Place
 from atlasbridge.channels.settings import DiscordSettings
@@ -27,7 +28,6 @@ from atlasbridge.core.session.model import SessionRecord
 
 LIMIT, BLOCK = 2000, 1800  # characters of a message, and of a code block that stands alone
 LABEL, ROW, ROWS, OPTIONS = 80, 5, 5, 25
-EDITED = "An edit changes nothing that was already taken. Write a new message instead."
 ONLY_TEXT = "Only text and buttons are taken here."
 COLOURS = {Role.REFUSE: 4, Role.ANSWER: 3}  # red, green; the others are grey
 _CARD_LINK = re.compile(r"🔗 https?://[a-z0-9.:\[\]-]+/#prompt/[a-zA-Z0-9-]+")
@@ -49,7 +49,7 @@ def block(text: str) -> str:
 
 
 def button(label: str, custom_id: str, style: int = 2) -> Params:
-    return {"type": 2, "style": style, "label": cut_to(label, LABEL, len), "custom_id": custom_id}
+    return {"type": 2, "style": style, "label": cut_to(label, LABEL), "custom_id": custom_id}
 
 
 def menu(custom_id: str, options: list[Params], most: int = 1) -> Params:
@@ -86,7 +86,7 @@ def render_components(record: PromptRecord) -> list[Params]:
 
 
 def _option(label: str, value: str, default: bool = False) -> Params:
-    return {"label": cut_to(label, 100, len), "value": value, "default": default}
+    return {"label": cut_to(label, 100), "value": value, "default": default}
 
 
 def _button(press: Press) -> Params:
@@ -95,8 +95,8 @@ def _button(press: Press) -> Params:
 
 def render(card: Card) -> Params:
     """The title, the tool's text in the room that is left, its origin, then the foot."""
-    head = [f"**{plain(cut_to(card.title, 200, len))}**" if card.title else ""]
-    origin = [plain(card.kind), plain(cut_to(card.header, 200, len))]
+    head = [f"**{plain(cut_to(card.title, 200))}**" if card.title else ""]
+    origin = [plain(card.kind), plain(cut_to(card.header, 200))]
     foot = [plain(card.listed), plain(card.hint), with_link(card.last)]
     if card.quotes:
         foot = [*origin, *foot]
@@ -114,7 +114,7 @@ def render(card: Card) -> Params:
     if len(shown) > ROWS:
         shown = [[one for row in shown for one in row]]
     components = render_components(card.asks) if card.asks and not shown else rows(*shown)
-    return {"content": cut_to("\n".join(line for line in lines if line), LIMIT, len), "components": components}
+    return {"content": cut_to("\n".join(line for line in lines if line), LIMIT), "components": components}
 
 
 class DiscordChannel(ChatChannel):
@@ -123,6 +123,8 @@ class DiscordChannel(ChatChannel):
     sign = "!"
     muted = "prompts come without a sound, reminders and notices not at all."
     piece = BLOCK
+    hint = "share a server with the bot, allow its direct messages, and see: atlasbridge hub status"
+    hushed: ClassVar[Params] = {"flags": SILENT}
 
     def __init__(self, settings: Mapping[str, Any], hub_api: HubApi, clock: Clock) -> None:
         super().__init__(settings, hub_api, clock)
@@ -143,14 +145,10 @@ class DiscordChannel(ChatChannel):
         return render(card)
 
     def _paint_file(self, title: str, name: str, content: bytes, picture: bool) -> Params:
-        return {"content": plain(cut_to(title, BLOCK // 2, len)), "document": (name, content)}
+        return {"content": plain(cut_to(title, BLOCK // 2)), "document": (name, content)}
 
     def _question(self, event: PromptRecord, session: SessionRecord) -> Card:
         return cards.question(event, session, self._host, event.prompt.choices, 500)
-
-    @property
-    def _hushed(self) -> Params:
-        return {"flags": SILENT}
 
     def _beside(self, place: Place) -> Params:
         return {"message_reference": {"message_id": place[1], "fail_if_not_exists": False}}
@@ -160,10 +158,6 @@ class DiscordChannel(ChatChannel):
 
     def _size(self, text: str) -> int:
         return max(len(block(text)), len(plain(text)))
-
-    @property
-    def _hint(self) -> str:
-        return "share a server with the bot, allow its direct messages, and see: atlasbridge hub status"
 
     def _tell(self, token: Any, sentence: str) -> None:
         """Answer a press for its person only, and a text with a reply."""

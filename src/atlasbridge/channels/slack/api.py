@@ -21,7 +21,7 @@ from slack_sdk.socket_mode.response import SocketModeResponse
 from slack_sdk.web.async_client import AsyncWebClient
 
 from atlasbridge.channels.language import t
-from atlasbridge.channels.outbox import Connection, Params, Place, Posted, Refused, Unreachable
+from atlasbridge.channels.outbox import Connection, HideTokens, Params, Place, Posted, Refused, Unreachable
 from atlasbridge.channels.settings import SLACK_API, SlackSettings
 from atlasbridge.channels.setup_clients import CONNECTED, DO_YOU_SEE, IT_WORKS, NOT_TAPPED, HeardIntroduction, Person
 from atlasbridge.channels.slack.blocks import plain_text
@@ -45,18 +45,9 @@ BAD_TOKEN = {
 _TOKEN = re.compile(r"x(?:ox[a-z]|app)-[\w-]+|(?<=ticket=)[\w-]+|(?<=/link/)[\w?=&-]+")
 
 
-class HideTokens(logging.Filter):
-    """Removes tokens, tickets and tracebacks (which contain both) from the SDK's log records."""
-
-    def filter(self, record: logging.LogRecord) -> bool:
-        record.msg, record.args = _TOKEN.sub("<token>", record.getMessage()), ()
-        record.exc_info, record.exc_text = None, None
-        return True
-
-
 sdk_log = logging.getLogger(f"{__name__}.sdk")
 sdk_log.setLevel(logging.INFO)  # at DEBUG the SDK logs the messages of people
-sdk_log.addFilter(HideTokens())
+sdk_log.addFilter(HideTokens(_TOKEN, "<token>"))
 
 
 class SlackRefused(Refused):

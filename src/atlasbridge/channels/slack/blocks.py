@@ -75,7 +75,7 @@ def marking(record: PromptRecord) -> list[Block]:
     choices = templates.pickable(record.prompt)
     if not 0 < len(choices) <= SELECT_LIMIT:
         return []
-    options = [{"text": plain(_cut(text)), "value": str(place)} for place, text in choices]
+    options = [option(text, str(place)) for place, text in choices]
     boxes = len(options) <= CHECKBOX_LIMIT
     element: Block = {"type": "checkboxes" if boxes else "multi_static_select", "action_id": PICK, "options": options}
     if marked := set(map(str, templates.premarked(record.prompt))):
@@ -104,8 +104,7 @@ def _menus(record: PromptRecord) -> list[Block]:
     for number in range(min(MOST_SELECTS, -(-len(wanted) // SELECT_LIMIT))):
         some = wanted[number * SELECT_LIMIT : (number + 1) * SELECT_LIMIT]
         options = [
-            {"text": plain(_cut(_marked(record, choice))), "value": encode_verb(record, Verb.ANSWER, f"@{place + 1}")}
-            for place, choice in some
+            option(_marked(record, choice), encode_verb(record, Verb.ANSWER, f"@{place + 1}")) for place, choice in some
         ]
         menu = {
             "type": "static_select",
@@ -139,7 +138,11 @@ def _shown(press: Press, action_id: str) -> Block:
 
 
 def button(label: str, value: str, action_id: str) -> Block:
-    return {"type": "button", "text": plain(_cut(label)), "value": value, "action_id": action_id}
+    return {"type": "button", **option(label, value), "action_id": action_id}
+
+
+def option(label: str, value: str) -> Block:
+    return {"text": plain(cut_to(label, BUTTON_LIMIT)), "value": value}
 
 
 def plain(text: str) -> Block:
@@ -157,10 +160,6 @@ def section(text: str) -> Block:
 def quoted(text: str) -> Block:
     leaf = {"type": "text", "text": text or t("(blank)")}
     return {"type": "rich_text", "elements": [{"type": "rich_text_preformatted", "elements": [leaf]}]}
-
-
-def _cut(label: str) -> str:
-    return label if len(label) <= BUTTON_LIMIT else label[: BUTTON_LIMIT - 1] + "…"
 
 
 def count_text(node: object) -> int:
@@ -190,7 +189,7 @@ def question(record: PromptRecord, session: SessionRecord, host: str) -> Card:
 
 def render(card: Card) -> Params:
     """`text` is shown by notifications and screen readers. Slack interprets & < > in it, so they are escaped."""
-    below = [quoted(cut_to(card.listed, QUOTE_LIMIT, len))] if card.listed else []
+    below = [quoted(cut_to(card.listed, QUOTE_LIMIT))] if card.listed else []
     below += [context(card.hint)] if card.hint else []
     if card.asks is not None and not card.rows:
         below += marking(card.asks) + button_rows(card.asks)
@@ -210,7 +209,7 @@ def render(card: Card) -> Params:
 def _title(card: Card) -> Block:
     if not card.header:
         return context(card.title)
-    return {"type": "header", "text": plain(cut_to(card.title, HEADER_LIMIT, len))}
+    return {"type": "header", "text": plain(cut_to(card.title, HEADER_LIMIT))}
 
 
 def _quotes(card: Card, room: int) -> list[Block]:

@@ -16,7 +16,7 @@ from atlasbridge.channels.callback import expand_callback, parse_callback
 from atlasbridge.channels.card import Card
 from atlasbridge.channels.chat import Asked, ChatChannel
 from atlasbridge.channels.commands import ABOUT_SESSION, Command
-from atlasbridge.channels.incoming import Doubt, Sent, find_target
+from atlasbridge.channels.incoming import EDITED, Doubt, Sent, find_target
 from atlasbridge.channels.language import reading, t
 from atlasbridge.channels.outbox import EDIT, Params, Place
 from atlasbridge.channels.settings import SlackSettings
@@ -104,7 +104,6 @@ def _sender(user_id: object, team_id: object, own_team_id: object, name: str = "
     return Sender(str(user_id), frozenset({str(team_id), str(own_team_id)}), name)
 
 
-EDITED = "An edit changes nothing that was already taken. Write a new message instead."
 MARKING = ("checkboxes", "multi_static_select")
 HEARD_SUBTYPES = (None, "thread_broadcast")
 MOST_FILES = 10  # in one message
@@ -123,6 +122,7 @@ class SlackChannel(ChatChannel):
     piece = blocks.QUOTE_LIMIT
     confirms = True
     threads = True
+    hint = "invite the app to the channel, check its scopes, and see: atlasbridge hub status"
 
     def __init__(self, settings: Mapping[str, Any], hub_api: HubApi, clock: Clock) -> None:
         super().__init__(settings, hub_api, clock)
@@ -177,10 +177,6 @@ class SlackChannel(ChatChannel):
     async def _make_thread(self, room: str, session: SessionRecord) -> str:
         begins = f"🧵 {session_name(session)} · {tool_name(session)} · {short_id(session.session_id)} · {session.cwd}"
         return (await self._outbox.send(room, self._paint(cards.notice(begins)))).message
-
-    @property
-    def _hint(self) -> str:
-        return "invite the app to the channel, check its scopes, and see: atlasbridge hub status"
 
     async def state_changed(self, state: str, detail: str) -> None:
         if state == "unauthorized":

@@ -17,7 +17,7 @@ import httpx
 
 from atlasbridge.channels import outbox
 from atlasbridge.channels.language import t
-from atlasbridge.channels.outbox import Connection, Params, Place, Posted, Unreachable
+from atlasbridge.channels.outbox import Connection, HideTokens, Params, Place, Posted, Unreachable
 from atlasbridge.channels.settings import TELEGRAM_API, TelegramSettings
 from atlasbridge.channels.setup_clients import CONNECTED, DO_YOU_SEE, IT_WORKS, NOT_TAPPED, Person
 from atlasbridge.core.clock import Clock
@@ -40,15 +40,7 @@ class Refused(outbox.Refused):
         self.code, self.description = code, description
 
 
-class HideToken(logging.Filter):
-    """Removes the token from the request line that httpx logs at INFO."""
-
-    def filter(self, record: logging.LogRecord) -> bool:
-        record.msg, record.args = _TOKEN.sub("/bot<token>", record.getMessage()), ()
-        return True
-
-
-logging.getLogger("httpx").addFilter(HideToken())
+logging.getLogger("httpx").addFilter(HideTokens(_TOKEN, "/bot<token>"))  # it logs the request line
 
 
 class BotApi:

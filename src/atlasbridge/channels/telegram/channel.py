@@ -9,13 +9,13 @@ import asyncio
 import functools
 import logging
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 from atlasbridge.channels.callback import Callback, Verb
 from atlasbridge.channels.card import Card
 from atlasbridge.channels.chat import Asked, ChatChannel
 from atlasbridge.channels.commands import describe_commands, parse_command
-from atlasbridge.channels.incoming import NOT_OPEN, Doubt, Sent
+from atlasbridge.channels.incoming import EDITED, NOT_OPEN, Doubt, Sent
 from atlasbridge.channels.language import LANGUAGES, Reader, reading, t
 from atlasbridge.channels.outbox import Params, Place, Refused, Unreachable
 from atlasbridge.channels.settings import TelegramSettings
@@ -26,6 +26,7 @@ from atlasbridge.channels.templates import pickable, picked_value, render_left, 
 from atlasbridge.core.clock import Clock
 from atlasbridge.core.escape import escape_controls
 from atlasbridge.core.ids import short_id
+from atlasbridge.core.newest import Newest
 from atlasbridge.core.ports import HubApi
 from atlasbridge.core.prompt.model import OPEN, InboundReply, PromptRecord, Receipt, Reject
 from atlasbridge.core.session.model import SessionRecord, session_name
@@ -36,7 +37,6 @@ SCHEDULED = "A message that was scheduled or sent by itself answers nothing: it 
 # marks of a text that another person or bot wrote
 NOT_WRITTEN = ("forward_origin", "forward_date", "via_bot", "sender_business_bot")
 REFERENCES = ("reply_to_message", "external_reply", "reply_to_story")  # marks of a reply, to any kind of message
-EDITED = "An edit changes nothing that was already taken. Send a new message instead."
 MARKED = "Marked. Send them with the button below the list."
 CHANGED = "The marks have changed since. Look again, then send."
 ONLY_TEXT = "Only text, buttons, photos, files and voice notes are taken here."
@@ -66,6 +66,8 @@ class TelegramChannel(ChatChannel):
     sign = "/"
     muted = "prompts come without a sound, reminders and notices not at all."
     piece = messages.INLINE_LIMIT
+    hint = "start a chat with the bot, and see: atlasbridge hub status"
+    hushed: ClassVar[Params] = {"disable_notification": True}
 
     def __init__(self, settings: Mapping[str, Any], hub_api: HubApi, clock: Clock) -> None:
         super().__init__(settings, hub_api, clock)
@@ -75,7 +77,7 @@ class TelegramChannel(ChatChannel):
         self._furnish(own, self._api, self._rate, [chat for chat, topic in self._topics.items() if not topic])
         self._api.is_known = self._shown.prompt_at
         self._connection = self._poller = Poller(self._api, clock, self.take, self.state_changed, own)
-        self._picks = messages.Picks()
+        self._marks: Newest[Place, int] = Newest(messages.KEPT)  # of each message, as far as this process knows them
         self._toasting = asyncio.Semaphore(TOASTS_AT_ONCE)  # many taps must not open many connections
         self._no_forums: set[str] = set()
         self._undecided: set[str] = set()  # the updates whose replies the gate has not decided about
@@ -128,10 +130,6 @@ class TelegramChannel(ChatChannel):
     def _owner(self, chat: str) -> str:
         return "" if chat in self._topics else f"telegram:{chat}"
 
-    @property
-    def _hushed(self) -> Params:
-        return {"disable_notification": True}
-
     def _beside(self, place: Place) -> Params:
         record = self.hub_api.prompt(self._shown.prompt_at(place) or "")
         return reply_to(place[1]) | in_topic(self._threads.thread_of(place[0], record.session_id) if record else "")
@@ -167,10 +165,6 @@ class TelegramChannel(ChatChannel):
                 await self._api.call("answerCallbackQuery", params)
         except (Refused, Unreachable) as fault:
             log.info("a tap could not be answered: %s", fault)
-
-    @property
-    def _hint(self) -> str:
-        return "start a chat with the bot, and see: atlasbridge hub status"
 
     def _rate(self, chat: str) -> float:
         return self._own.messages_per_s * (GROUP_RATE if chat in self._topics else 1.0)
@@ -367,8 +361,10 @@ class TelegramChannel(ChatChannel):
         if record.state not in OPEN or (toggled is None and marks is None):
             self._tell(origin, t(NOT_OPEN))
         elif toggled is not None:
-            self._show_marks(origin, record, self._picks.toggle(origin.place, *toggled), t(MARKED))
-        elif marks is not None and (current := self._picks.current(origin.place, marks)) != marks:
+            number, shown = toggled
+            changed = self._marks[origin.place] = self._marks.get(origin.place, shown) ^ (1 << number)
+            self._show_marks(origin, record, changed, t(MARKED))
+        elif marks is not None and (current := self._marks.get(origin.place, marks)) != marks:
             self._show_marks(origin, record, current, t(CHANGED))
         elif marks is not None:
             places = [place for place, _ in pickable(record.prompt) if marks >> place & 1]

@@ -6,7 +6,6 @@ Every message stays within the server's limits: the tool's text gets the space t
 from __future__ import annotations
 
 import re
-from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
@@ -17,7 +16,7 @@ from atlasbridge.channels.callback import Verb, encode_verb
 from atlasbridge.channels.card import Card, Press
 from atlasbridge.channels.excerpt import cut_to
 from atlasbridge.channels.language import t
-from atlasbridge.channels.outbox import Params, Place
+from atlasbridge.channels.outbox import Params
 from atlasbridge.channels.templates import Role
 from atlasbridge.core.prompt.model import Choice, PromptRecord
 from atlasbridge.core.session.model import SessionRecord
@@ -123,29 +122,12 @@ def file_of(message: dict[str, Any]) -> tuple[dict[str, Any], str]:
 
 
 # Marking several choices with inline buttons: each tap changes one mark, and one button sends them all. A button
-# contains the marks at the time it was shown, so marks survive a restart; `Picks` knows later taps.
+# contains the marks at the time it was shown, so marks survive a restart; the channel knows later taps.
 
-KEPT = 1000
+KEPT = 1000  # messages of which later taps are known
 MOST = 30  # number of buttons in one keyboard; a longer list is answered with a text
 _TOGGLE = re.compile(r"(\d{1,2})\.([0-9a-f]{1,16})")
 _MASK = re.compile(r"[0-9a-f]{1,16}")
-
-
-class Picks:
-    """The marks of each message, as far as this process knows them."""
-
-    def __init__(self) -> None:
-        self._masks: OrderedDict[Place, int] = OrderedDict()
-
-    def current(self, place: Place, shown: int) -> int:
-        return self._masks.get(place, shown)
-
-    def toggle(self, place: Place, number: int, shown: int) -> int:
-        """Change one mark; return the new marks."""
-        mask = self._masks[place] = self.current(place, shown) ^ (1 << number)
-        while len(self._masks) > KEPT:
-            self._masks.popitem(last=False)
-        return mask
 
 
 def render_rows(record: PromptRecord, marks: int | None) -> Keyboard:

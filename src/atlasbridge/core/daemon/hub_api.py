@@ -64,8 +64,8 @@ class LocalHubApi:
         self.offers: dict[str, Offer] = {}
         ledger = self.ledger = hub.ledger
         self.prompt, self.open_prompts, self.still_waiting = ledger.prompt, ledger.open_prompts, ledger.still_waiting
-        self.deliveries, self.prompt_for_message = ledger.deliveries, ledger.prompt_for_message
-        self.pending_updates, self.remember, self.recall = ledger.pending_updates, ledger.remember, ledger.recall
+        self.deliveries, self.pending_updates = ledger.deliveries, ledger.pending_updates
+        self.remember, self.recall = ledger.remember, ledger.recall
         self.history, self.agreed, self.note = ledger.history, ledger.voters, ledger.note
         self.tone, self.tell, self.events = hub.router.tone, hub.router.notify, hub.stream.listen
         self.session_of_peer, self.refuse_inside_session = caller_check.of_connection, caller_check.refuse

@@ -548,12 +548,6 @@ class Ledger:
         )
         return [(update_id, payload) for update_id, payload in rows]
 
-    def prompt_for_message(self, channel: str, message_id: str) -> PromptRecord | None:
-        """The newest prompt shown under that message."""
-        newest = "SELECT prompt_id FROM deliveries WHERE channel = ? AND message_id = ? ORDER BY rowid DESC LIMIT 1"
-        found = self._prompts(f"id = ({newest})", (channel, message_id))
-        return found[0] if found else None
-
     def recall(self, key: str, default: str = "") -> str:
         with self.journal.reading() as connection:
             return _get_note(connection, key, default)
