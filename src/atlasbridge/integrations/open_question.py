@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from atlasbridge.core import wire
-from atlasbridge.core.clock import Clock, SystemClock, iso
+from atlasbridge.core.clock import SystemClock, iso
 from atlasbridge.core.daemon.request import connect, ensure_hub
 from atlasbridge.core.errors import HubUnavailable
 from atlasbridge.core.home import Home
@@ -34,9 +34,9 @@ Message = dict[str, Any]
 class OpenQuestion:
     """Asks one question. `ask` blocks; `withdraw` can be called from another thread or a signal handler."""
 
-    def __init__(self, home: Home, origin: Origin, clock: Clock | None = None) -> None:
+    def __init__(self, home: Home, origin: Origin) -> None:
         self._home = home
-        self._clock = clock or SystemClock()
+        self._clock = SystemClock()
         self._record = SessionRecord(
             session_id=new_id(),
             tool=origin.tool,

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
-from starlette.responses import JSONResponse, Response
+from starlette.responses import JSONResponse
 
 from atlasbridge.core.audit.passkeys import PasskeyRefused, why_not_here
 from atlasbridge.core.operations import HubOperations, Refused
@@ -16,26 +16,26 @@ from atlasbridge.core.prompt.model import Reject
 from atlasbridge.core.schema import BadValue
 from atlasbridge.core.values import as_dict
 from atlasbridge.web.access import Device, name_of, proof
-from atlasbridge.web.api import HANDLERS, STATUS, Call, handles, problem, refuse, refuse_session
+from atlasbridge.web.api import HANDLERS, Call, Found, handles, problem, refuse_session
 from atlasbridge.web.guard import LOOPBACK, host_name
-from atlasbridge.web.prompt_api import asked_prompt, is_private
+from atlasbridge.web.prompt_api import asked_prompt, is_over_tls, is_private
 from atlasbridge.web.push import refuse_push
 from atlasbridge.web.server import UNIX
 from atlasbridge.web.site import Site
 
 
 @handles(HubOperations.hello)
-async def hello(site: Site, call: Call) -> Response:
+async def hello(site: Site, call: Call) -> Found:
     """Public, because it is cheap and reveals nothing without a key."""
     cookie = call.request.cookies.get(site.access.cookie_name, "")
     given = site.access.greet(call.given.who, cookie, call.given.challenge)
     if given is None:
         return problem(401, "unauthorized", "this link or login is not known here (any more)")
-    return JSONResponse({"epoch": site.access.epoch, "proof": given})
+    return {"epoch": site.access.epoch, "proof": given}
 
 
 @handles(HubOperations.login)
-async def login(site: Site, call: Call) -> Response:
+async def login(site: Site, call: Call) -> Found:
     body = call.given
     if (body.link is None) == (body.password is None):
         return problem(422, "bad_value", "give either a link or a password")
@@ -56,10 +56,10 @@ async def login(site: Site, call: Call) -> Response:
     return _entered(site, call, entry.cookie, {**entry.device.to_json(entry.device.login_id), "proof": answer})
 
 
-async def _by_password(site: Site, call: Call, agent: str) -> Response:
+async def _by_password(site: Site, call: Call, agent: str) -> Found:
     """Log in with the password, over TLS only: on loopback a link is available, so nobody needs to guess there."""
     peer = call.request.client.host if call.request.client else ""
-    if not _over_tls(call):
+    if not is_over_tls(call):
         return problem(403, "not_private", "the password is taken over TLS only; here, take a link: atlasbridge web")
     if wait_s := site.guesses.admit(peer, site.clock.now()):
         return problem(429, "rate_limited", "too many attempts; wait, or take a link", wait_s)
@@ -81,7 +81,7 @@ def _tell_login(site: Site, call: Call, device: Device) -> None:
     )
 
 
-def _entered(site: Site, call: Call, cookie: str, answer: dict[str, object]) -> Response:
+def _entered(site: Site, call: Call, cookie: str, answer: dict[str, object]) -> Found:
     response = JSONResponse(answer)
     secure = host_name(call.request.headers["host"]) not in LOOPBACK
     age = int(site.settings.login_ttl_s)
@@ -97,14 +97,8 @@ def _own_port(site: Site, call: Call) -> int:
     return site.access.port if host_name(host) in LOOPBACK and host.endswith(f":{site.access.port}") else 0
 
 
-def _over_tls(call: Call) -> bool:
-    request = call.request
-    proxied = request.headers.get("x-forwarded-proto", "") == "https"
-    return request.url.scheme == "https" or (proxied and request.client is not None and request.client.host in LOOPBACK)
-
-
 @handles(HubOperations.logout)
-async def logout(site: Site, call: Call) -> Response:
+async def logout(site: Site, call: Call) -> Found:
     ended = site.end_device(call.caller.key, revoked=False)
     response = JSONResponse({"ended": ended})
     response.delete_cookie(site.access.cookie_name, path="/", httponly=True, samesite="strict")
@@ -112,39 +106,39 @@ async def logout(site: Site, call: Call) -> Response:
 
 
 @handles(HubOperations.me)
-async def me(site: Site, call: Call) -> Response:
+async def me(site: Site, call: Call) -> Found:
     device = site.access.devices.get(call.caller.key)
     shown = device.to_json(device.login_id) if device else None
-    return JSONResponse({"identity": call.caller.identity, "scope": call.caller.scope, "device": shown})
+    return {"identity": call.caller.identity, "scope": call.caller.scope, "device": shown}
 
 
 @handles(HubOperations.rename_me)
-async def rename_me(site: Site, call: Call) -> Response:
+async def rename_me(site: Site, call: Call) -> Found:
     """Only an administrator can give a browser the name of another person, because a rule can require two different
     people."""
     if not call.caller.may("admin") and not site.access.devices.may_take(call.caller.key, call.given.name):
         return problem(409, "name_taken", "by that name another person would speak; see: atlasbridge web rename")
-    return _told(rename(site, call.caller.key, call.given.name))
+    return rename(site, call.caller.key, call.given.name)
 
 
 @handles(HubOperations.push_key)
-async def push_key(site: Site, call: Call) -> Response:
-    return JSONResponse({"available": site.push.available(), "public_key": site.push.public_key()})
+async def push_key(site: Site, call: Call) -> Found:
+    return {"available": site.push.available(), "public_key": site.push.public_key()}
 
 
 @handles(HubOperations.subscribe)
-async def subscribe(site: Site, call: Call) -> Response:
+async def subscribe(site: Site, call: Call) -> Found:
     known = site.access.devices.get(call.caller.key) is not None
     if refused := refuse_push(site.push, call.given.endpoint, known):
-        return refuse(refused)
+        return refused
     keys = {"p256dh": call.given.keys.p256dh, "auth": call.given.keys.auth}
     site.push.subscribe(call.caller.key, {"endpoint": call.given.endpoint, "keys": keys})
-    return JSONResponse({"subscribed": True})
+    return {"subscribed": True}
 
 
 @handles(HubOperations.unsubscribe)
-async def unsubscribe(site: Site, call: Call) -> Response:
-    return JSONResponse({"removed": site.push.unsubscribe(call.given.endpoint, call.caller.key)})
+async def unsubscribe(site: Site, call: Call) -> Found:
+    return {"removed": site.push.unsubscribe(call.given.endpoint, call.caller.key)}
 
 
 # The API of passkeys: enrol and remove keys, and the data that an approval must sign.
@@ -160,49 +154,32 @@ def _name(call: Call) -> str:
     return host_name(call.request.headers["host"])
 
 
-def _refused(error: PasskeyRefused) -> Response:
-    return problem(409, "passkey_refused", f"{error} {error.hint}".strip())
-
-
 @handles(HubOperations.begin_passkey)
-async def begin_passkey(site: Site, call: Call) -> Response:
-    try:
-        await asyncio.to_thread(site.hub_api.passkeys.get_ready)
-        return JSONResponse(site.hub_api.passkeys.begin(_name(call)))
-    except PasskeyRefused as error:
-        return _refused(error)
+async def begin_passkey(site: Site, call: Call) -> Found:
+    await asyncio.to_thread(site.hub_api.passkeys.get_ready)
+    return site.hub_api.passkeys.begin(_name(call))
 
 
 @handles(HubOperations.add_passkey)
-async def add_passkey(site: Site, call: Call) -> Response:
+async def add_passkey(site: Site, call: Call) -> Found:
     """Neither an API token nor a login alone can enrol a passkey: see `core.audit.passkeys`."""
     if call.caller.token:
         return problem(403, "not_a_browser", "a passkey is enrolled in a browser")
     if wait_s := site.guesses.admit(call.caller.key, site.clock.now()):
         return problem(429, "rate_limited", "too many attempts; wait a minute", wait_s)
-    try:
-        made = site.hub_api.passkeys.add(_plain(vars(call.given)), site.origins(), call.caller.identity)
-    except PasskeyRefused as error:
-        return _refused(error)
-    return JSONResponse(made)
+    confirm = call.given.confirm and as_dict(call.given.confirm)
+    given = {**vars(call.given), "confirm": confirm}
+    return site.hub_api.passkeys.add(given, site.origins(), call.caller.identity)
 
 
 @handles(HubOperations.passkey_challenge)
-async def challenge(site: Site, call: Call) -> Response:
+async def challenge(site: Site, call: Call) -> Found:
     record = asked_prompt(site, call)
-    try:
-        await asyncio.to_thread(site.hub_api.passkeys.get_ready)
-    except PasskeyRefused as error:
-        return _refused(error)
+    await asyncio.to_thread(site.hub_api.passkeys.get_ready)
     wanted = site.hub_api.passkeys.ask(record, call.given.value, call.given.as_text, _name(call))
     if isinstance(wanted, Reject):
-        return problem(STATUS.get(wanted.reason.value, 409), wanted.reason.value, wanted.sentence)
-    return JSONResponse(wanted)
-
-
-def _plain(given: dict[str, Any]) -> dict[str, Any]:
-    confirm = given.get("confirm")
-    return {**given, "confirm": as_dict(confirm) if confirm is not None else None}
+        return Refused(wanted.reason.value, wanted.sentence)
+    return wanted
 
 
 # What the settings of the page and this user's commands (over the hub's own socket) both do: links, devices, tokens,
@@ -227,20 +204,16 @@ OVER_HTTP = {
 }
 
 
-async def _run(site: Site, call: Call) -> Response:
-    return _told(PageCommands(site, call.caller.identity).do(OVER_HTTP[call.operation.key], vars(call.given)))
+async def _run(site: Site, call: Call) -> Found:
+    return PageCommands(site, call.caller.identity).do(OVER_HTTP[call.operation.key], vars(call.given))
 
 
 HANDLERS.update(dict.fromkeys(OVER_HTTP, _run))
 
 
-def _told(found: Told) -> Response:
-    return refuse(found) if isinstance(found, Refused) else JSONResponse(found)
-
-
 @handles(HubOperations.list_devices)
-async def list_devices(site: Site, call: Call) -> Response:
-    return JSONResponse({"devices": [device.to_json(call.caller.key) for device in site.access.devices.all()]})
+async def list_devices(site: Site, call: Call) -> Found:
+    return {"devices": [device.to_json(call.caller.key) for device in site.access.devices.all()]}
 
 
 def rename(site: Site, word: str, name: str) -> Told:
@@ -260,6 +233,8 @@ class PageCommands:
             return self.do(what, fields)
         except BadValue as error:
             return Refused("bad_value", str(error))
+        except PasskeyRefused as error:
+            return Refused("passkey_refused", str(error), error.hint)
 
     def do(self, what: str, fields: Mapping[str, Any]) -> Told:
         access, passkeys = self._site.access, self._site.hub_api.passkeys
@@ -285,7 +260,9 @@ class PageCommands:
             case "passkey-code":
                 return self._passkey_code(fields)
             case "passkey-accept":
-                return self._accept_passkey(**{name: str(fields[name]) for name in ("person", "origin", "key", "name")})
+                # for a person of the fleet: this machine, not the fleet's server, says which keys approve
+                key = {name: str(fields[name]) for name in ("person", "origin", "key", "name")}
+                return passkeys.accept(**key, by=self._by)
             case "passkeys":
                 return {"passkeys": passkeys.listed()}
             case "passkey-remove":
@@ -308,10 +285,7 @@ class PageCommands:
 
     def _passkey_code(self, fields: Mapping[str, Any]) -> Told:
         """Links that log a browser in and enrol a passkey in one step; only if the page has a host name."""
-        try:
-            self._site.hub_api.passkeys.get_ready()
-        except PasskeyRefused as error:
-            return Refused("passkey_refused", str(error), error.hint)
+        self._site.hub_api.passkeys.get_ready()
         made = self._site.new_links(*self._link_terms(fields))
         code = self._site.hub_api.passkeys.make_code()
         links = {
@@ -320,13 +294,6 @@ class PageCommands:
             if not why_not_here(host_name(urlsplit(url).netloc))
         }
         return {**made, "code": code, "links": links}
-
-    def _accept_passkey(self, person: str, origin: str, key: str, name: str) -> Told:
-        """For a person of the fleet: this machine, not the fleet's server, says which keys approve."""
-        try:
-            return self._site.hub_api.passkeys.accept(person, origin, key, name, self._by)
-        except PasskeyRefused as error:
-            return Refused("passkey_refused", str(error), error.hint)
 
     def _revoke_token(self, word: str) -> Told:
         access = self._site.access

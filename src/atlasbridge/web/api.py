@@ -20,6 +20,7 @@ from starlette.routing import Route
 from atlasbridge import __version__
 from atlasbridge.channels.language import hub_says
 from atlasbridge.core import operations as table
+from atlasbridge.core.audit.passkeys import PasskeyRefused
 from atlasbridge.core.operations import OPERATIONS, HubOperations, Operation, Parameter, Refused
 from atlasbridge.core.prompt.gate import UNTRACED
 from atlasbridge.core.schema import REF, BadValue, describe, read_text, write
@@ -68,7 +69,8 @@ class Missing(Exception):
     """What a request names is not there, or cannot do this now: the arguments are those of `problem`."""
 
 
-Handler = Callable[["Site", Call], Awaitable[Response]]
+Found = Response | Refused | dict[str, Any]
+Handler = Callable[["Site", Call], Awaitable[Found]]
 HANDLERS: Final[dict[str, Handler]] = {}
 
 
@@ -82,17 +84,19 @@ def handles(operation: Operation[..., Any]) -> Callable[[Handler], Handler]:
     return register
 
 
-async def ask_hub(site: Site, call: Call) -> Response:
+async def ask_hub(site: Site, call: Call) -> Found:
     """Run an operation without a handler in the hub."""
     found = await site.hub_api.by(call.by).do(call.operation, vars(call.given))
-    return (
-        refuse(found) if isinstance(found, Refused) else JSONResponse(render_plain(call.operation.write(found, "http")))
-    )
+    return found if isinstance(found, Refused) else JSONResponse(render_plain(call.operation.write(found, "http")))
 
 
 def refuse(refused: Refused) -> JSONResponse:
     unknown = 404 if refused.reason.startswith("unknown_") else 409
     return problem(STATUS.get(refused.reason, unknown), refused.reason, refused.message)
+
+
+def refused_passkey(error: PasskeyRefused) -> Refused:
+    return Refused("passkey_refused", f"{error} {error.hint}".strip())
 
 
 def problem(status: int, error: str, message: str, retry_s: float = 1.0) -> JSONResponse:
@@ -150,9 +154,14 @@ async def perform(site: Site, operation: Operation[..., Any], request: Request) 
     if request.method == "HEAD" and operation.streams:
         return Response(media_type="text/event-stream")  # a HEAD request does not read the stream
     try:
-        return await HANDLERS.get(operation.key, ask_hub)(site, Call(operation, request, caller, given))
+        found = await HANDLERS.get(operation.key, ask_hub)(site, Call(operation, request, caller, given))
     except Missing as missing:
         return problem(*missing.args)
+    except PasskeyRefused as error:
+        found = refused_passkey(error)
+    if isinstance(found, Refused):
+        return refuse(found)
+    return found if isinstance(found, Response) else JSONResponse(found)
 
 
 def caller_of(site: Site, request: Request) -> Caller | Response:

@@ -17,6 +17,7 @@ from starlette.responses import JSONResponse, Response
 from atlasbridge.core.errors import AtlasBridgeError
 from atlasbridge.core.escape import escape_controls
 from atlasbridge.core.ids import new_id
+from atlasbridge.core.newest import Newest
 from atlasbridge.core.ports import QuestionService
 from atlasbridge.core.prompt import mcp_messages as mcp
 from atlasbridge.core.prompt.mcp_messages import Json
@@ -75,7 +76,8 @@ class McpEndpoint:
 
     def __init__(self, host: McpHost) -> None:
         self._host = host
-        self._sessions: dict[str, tuple[str, bool]] = {}  # by id: the client's name, and whether it shows forms
+        # by id: the client's name, and whether it shows forms
+        self._sessions: Newest[str, tuple[str, bool]] = Newest(MOST_SESSIONS)
         self._forms: dict[str, asyncio.Future[Json]] = {}
         self._calls: dict[tuple[str, str], asyncio.Event] = {}  # by caller and request: set when the call is cancelled
 
@@ -96,13 +98,13 @@ class McpEndpoint:
         try:
             message = await read_body(self._host.readers, request)
         except BadValue:
-            return _error(None, mcp.PARSE_ERROR, "this is no JSON object", 400)
+            return _error(None, mcp.PARSE_ERROR, "this is no JSON object")
         return message if isinstance(message, Response) else await self._take(request, caller, session, message)
 
     async def _take(self, request: Request, caller: Caller, session: str, message: Json) -> Response:
         params = message.get("params") or {}
         if message.get("jsonrpc") != "2.0" or not isinstance(params, dict):
-            return _error(message.get("id"), mcp.INVALID_REQUEST, "this is no JSON-RPC 2.0", 400)
+            return _error(message.get("id"), mcp.INVALID_REQUEST, "this is no JSON-RPC 2.0")
         if "method" not in message:
             self._take_answer(caller, message)
             return Response(status_code=202)
@@ -121,8 +123,6 @@ class McpEndpoint:
             return JSONResponse({"jsonrpc": "2.0", "id": message["id"], "error": error.body})
 
     def _initialize(self, caller: Caller, request_id: Any, params: Json) -> Response:
-        while len(self._sessions) >= MOST_SESSIONS:
-            del self._sessions[next(iter(self._sessions))]
         name = new_id()
         self._sessions[f"{caller.key}:{name}"] = (mcp.name_of(params.get("clientInfo")), mcp.elicits(params))
         answer = _result(request_id, mcp.greet(params))
@@ -254,5 +254,5 @@ def _result(request_id: Any, result: Json) -> JSONResponse:
     return JSONResponse({"jsonrpc": "2.0", "id": request_id, "result": result})
 
 
-def _error(request_id: Any, code: int, message: str, status: int) -> Response:
-    return JSONResponse({"jsonrpc": "2.0", "id": request_id, "error": {"code": code, "message": message}}, status)
+def _error(request_id: Any, code: int, message: str) -> Response:
+    return JSONResponse({"jsonrpc": "2.0", "id": request_id, "error": {"code": code, "message": message}}, 400)

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
 from typing import Any
 
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 
 from atlasbridge.channels.language import hub_says
 from atlasbridge.core.clock import iso, parse_iso
@@ -17,7 +17,7 @@ from atlasbridge.core.prompt.question import BadQuestion, Question, RemoteQuesti
 from atlasbridge.core.prompt.redact import redact
 from atlasbridge.core.session.model import SessionRecord, SessionState
 from atlasbridge.core.values import as_dict
-from atlasbridge.web.api import Call, Missing, handles, problem, refuse, session_of_peer
+from atlasbridge.web.api import Call, Found, Missing, handles, problem, session_of_peer
 from atlasbridge.web.guard import LOOPBACK, host_name
 from atlasbridge.web.site import Site, Verdict
 from atlasbridge.web.stream import HEARTBEAT_S, encode_event, event_stream, in_language, until_cut
@@ -43,22 +43,22 @@ def named_session(site: Site, call: Call, running: bool = False) -> SessionRecor
 
 
 @handles(HubOperations.prompts)
-async def list_prompts(site: Site, call: Call) -> Response:
+async def list_prompts(site: Site, call: Call) -> Found:
     prompts = [site.show(record) for record in site.hub_api.open_prompts()]
-    return JSONResponse({"now": iso(site.clock.wall()), "prompts": prompts})
+    return {"now": iso(site.clock.wall()), "prompts": prompts}
 
 
 @handles(HubOperations.prompt)
-async def get_prompt(site: Site, call: Call) -> Response:
-    return JSONResponse(site.show(asked_prompt(site, call)))
+async def get_prompt(site: Site, call: Call) -> Found:
+    return site.show(asked_prompt(site, call))
 
 
 @handles(HubOperations.reply)
-async def reply(site: Site, call: Call) -> Response:
+async def reply(site: Site, call: Call) -> Found:
     record = asked_prompt(site, call)
     if record.prompt.secret and not is_private(call):
         return problem(403, "not_private", "a secret is taken only over loopback or TLS")
-    if refused := refuse_asker(site, record, call, "reply"):
+    if refused := refuse_asker(site, record, call):
         return refused
     key = (call.caller.key, record.prompt_id, call.given.request_key)
     wait_s = 0.0 if site.outcomes.knows(key) else site.answers.admit(call.caller.key, site.clock.now())
@@ -73,30 +73,28 @@ async def reply(site: Site, call: Call) -> Response:
     return _told(site, record, outcome)
 
 
-def refuse_asker(site: Site, record: PromptRecord, call: Call, op: str) -> Response | None:
+def refuse_asker(site: Site, record: PromptRecord, call: Call) -> Response | None:
     """A token that asked a question cannot answer it."""
     if site.hub_api.questions.owner(record.session_id) != call.caller.identity:
         return None
-    refusal = site.hub_api.refuse_inside_session(record.session_id, op, record.prompt_id)
+    refusal = site.hub_api.refuse_inside_session(record.session_id, "reply", record.prompt_id)
     return problem(403, refusal.reason.value, "Who asked this cannot answer it: only a person decides.")
 
 
-def _told(site: Site, record: PromptRecord, outcome: Verdict) -> Response:
+def _told(site: Site, record: PromptRecord, outcome: Verdict) -> Found:
     if outcome is None:
         return problem(503, "unavailable", "the hub did not decide in time; look whether the prompt is still open")
     if isinstance(outcome, Reject):
         site.counters.refusals[outcome.reason.value] += 1
-        reason = (
-            Refusal.NOT_OPEN if outcome.reason is Refusal.BAD_NONCE else outcome.reason
-        )  # the key was correct, but it was used already
-        return refuse(Refused(reason.value, outcome.sentence))
+        used = outcome.reason is Refusal.BAD_NONCE  # the key was correct, but it was used already
+        return Refused((Refusal.NOT_OPEN if used else outcome.reason).value, outcome.sentence)
     now = site.hub_api.prompt(record.prompt_id) or record
     told = {"stage": outcome.stage, "message": hub_says(outcome.sentence), "prompt_id": record.prompt_id}
-    return JSONResponse({**told, "audit_head": outcome.audit_head, "prompt": site.show(now)})
+    return {**told, "audit_head": outcome.audit_head, "prompt": site.show(now)}
 
 
 @handles(HubOperations.outcome)
-async def outcome(site: Site, call: Call) -> Response:
+async def outcome(site: Site, call: Call) -> Found:
     """For a sender that lost its connection: whether its answer arrived, and the outcome of the prompt."""
     record = asked_prompt(site, call)
     key = (call.caller.key, record.prompt_id, call.given.request_key)
@@ -107,7 +105,7 @@ async def outcome(site: Site, call: Call) -> Response:
     now = site.hub_api.prompt(record.prompt_id) or record
     told = {"arrived": known, "refused": refused, "message": hub_says(sentence)}
     head = verdict.audit_head if isinstance(verdict, Receipt) else ""
-    return JSONResponse({**told, "audit_head": head, "prompt": site.show(now)})
+    return {**told, "audit_head": head, "prompt": site.show(now)}
 
 
 def _inbound(site: Site, record: PromptRecord, call: Call) -> InboundReply:
@@ -127,20 +125,19 @@ def _inbound(site: Site, record: PromptRecord, call: Call) -> InboundReply:
 
 
 def is_private(call: Call) -> bool:
-    """Whether the connection is private: loopback (also the end of an ssh tunnel), our own TLS, or a TLS proxy on this
-    machine."""
+    """Whether the connection is private: loopback (also the end of an ssh tunnel), or TLS."""
+    return host_name(call.request.headers["host"]) in LOOPBACK or is_over_tls(call)
+
+
+def is_over_tls(call: Call) -> bool:
+    """Over our own TLS, or that of a proxy on this machine."""
     request = call.request
-    if request.url.scheme == "https" or host_name(request.headers["host"]) in LOOPBACK:
-        return True
-    return (
-        request.headers.get("x-forwarded-proto", "") == "https"
-        and request.client is not None
-        and (request.client.host in LOOPBACK)
-    )
+    proxied = request.headers.get("x-forwarded-proto", "") == "https"
+    return request.url.scheme == "https" or (proxied and request.client is not None and request.client.host in LOOPBACK)
 
 
 @handles(HubOperations.report_prompt)
-async def report_prompt(site: Site, call: Call) -> Response:
+async def report_prompt(site: Site, call: Call) -> Found:
     record = asked_prompt(site, call)
     shown = record.prompt
     detail: dict[str, Any] = {
@@ -153,7 +150,7 @@ async def report_prompt(site: Site, call: Call) -> Response:
 
 
 @handles(HubOperations.report_missed)
-async def report_missed(site: Site, call: Call) -> Response:
+async def report_missed(site: Site, call: Call) -> Found:
     session = named_session(site, call)
     detail = {"tool": session.tool, "screen": await site.hub_api.screen(session.session_id)}
     return await _report(site, "missed", session.session_id, session.open_prompt, call.given.note, detail)
@@ -161,15 +158,15 @@ async def report_missed(site: Site, call: Call) -> Response:
 
 async def _report(
     site: Site, verdict: str, session_id: str, prompt_id: str, note: str, detail: dict[str, Any]
-) -> Response:
+) -> Found:
     path = site.reports.write(verdict, session_id, prompt_id, note, detail)
     if path is None:
         return problem(503, "unavailable", "there are too many reports already; read them with atlasbridge lab report")
-    return JSONResponse({"report": path.name})
+    return {"report": path.name}
 
 
 @handles(HubOperations.event_stream)
-async def events(site: Site, call: Call) -> Response:
+async def events(site: Site, call: Call) -> Found:
     if site.broadcast.full:
         return problem(503, "unavailable", "too many pages are open")
     missed = site.broadcast.missed(call.request.headers.get("last-event-id", ""))
@@ -190,7 +187,7 @@ STILL_HERE = b": still here\n\n"
 
 
 @handles(HubOperations.ask)
-async def ask(site: Site, call: Call) -> Response:
+async def ask(site: Site, call: Call) -> Found:
     body = call.given
     question = Question(
         text=body.question,
@@ -241,19 +238,19 @@ async def _pour(site: Site, told: AsyncGenerator[dict[str, Any], None]) -> Async
 
 
 @handles(HubOperations.withdraw)
-async def withdraw(site: Site, call: Call) -> Response:
+async def withdraw(site: Site, call: Call) -> Found:
     question_id = call.given.question_id
     if site.hub_api.questions.owner(question_id) != call.caller.identity:
         return problem(404, "unknown_question", "there is no such question of yours")
-    return JSONResponse({"withdrawn": site.hub_api.questions.withdraw(question_id)})
+    return {"withdrawn": site.hub_api.questions.withdraw(question_id)}
 
 
 @handles(HubOperations.notify)
-async def notify(site: Site, call: Call) -> Response:
+async def notify(site: Site, call: Call) -> Found:
     text = redact(escape_controls(call.given.message))
     if not text.strip():
         return problem(422, "bad_value", "there is nothing to tell")
     inside_session = await session_of_peer(site, call.request)
     who = site.hub_api.mark_asker(call.given.label or call.caller.identity.partition(":")[2], inside_session)
     site.hub_api.tell(f"{who}: {text}")
-    return JSONResponse({"told": True})
+    return {"told": True}

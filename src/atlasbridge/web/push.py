@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from atlasbridge.core.clock import Clock
 from atlasbridge.core.distribution import install_line
 from atlasbridge.core.escape import escape_controls
+from atlasbridge.core.newest import Newest
 from atlasbridge.core.operations import Refused
 from atlasbridge.core.policy.approval import PROOF
 from atlasbridge.core.ports import MachineApi
@@ -63,7 +64,7 @@ def hushed(message: Message) -> Message:
 class SubscriptionQueue:
     subscription: dict[str, Any]
     waiting: dict[str, Message] = field(default_factory=dict)
-    said: dict[str, None] = field(default_factory=dict)
+    said: Newest[str, None] = field(default_factory=lambda: Newest(REMEMBERED))
     on_its_way: str = ""  # a tag: if it is settled now, it was perhaps already shown
     task: asyncio.Task[None] | None = None
 
@@ -165,8 +166,6 @@ class PushSender:
             queue.on_its_way = ""
             if taken:
                 queue.said[message.tag] = None
-                while len(queue.said) > REMEMBERED:
-                    del queue.said[next(iter(queue.said))]
 
     async def _deliver(self, queue: SubscriptionQueue, message: Message) -> bool:
         """Return True if the service accepted it. Retries a few times, as long as the message is useful."""

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import aclosing
 from typing import Any
 
-from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.responses import PlainTextResponse
 
 from atlasbridge import __version__
 from atlasbridge.channels.transcript import last_answer, rows_of, since_instruction
@@ -14,7 +14,7 @@ from atlasbridge.core.escape import escape_controls
 from atlasbridge.core.operations import HubOperations
 from atlasbridge.core.policy.approval import PROOF
 from atlasbridge.core.session.model import SessionRecord, SessionState
-from atlasbridge.web.api import Call, Missing, handles, problem
+from atlasbridge.web.api import Call, Found, Missing, handles, problem
 from atlasbridge.web.prompt_api import named_session
 from atlasbridge.web.site import Site
 from atlasbridge.web.stream import encode_event, event_stream, until_cut
@@ -26,34 +26,34 @@ MOST_KINDS = 40
 
 
 @handles(HubOperations.health)
-async def health(site: Site, call: Call) -> Response:
-    return JSONResponse({"status": "ok", "version": __version__})
+async def health(site: Site, call: Call) -> Found:
+    return {"status": "ok", "version": __version__}
 
 
 @handles(HubOperations.history)
-async def history(site: Site, call: Call) -> Response:
+async def history(site: Site, call: Call) -> Found:
     query = call.given
     wanted = (query.search, query.limit, query.before, query.session, query.state)
     records = site.hub_api.history(*wanted)
-    return JSONResponse({"prompts": [site.show(record) for record in records]})
+    return {"prompts": [site.show(record) for record in records]}
 
 
 @handles(HubOperations.audit_page)
-async def audit(site: Site, call: Call) -> Response:
+async def audit(site: Site, call: Call) -> Found:
     query = call.given
     events = tuple(name for name in query.events.split(",") if name)[:MOST_KINDS]
     found = site.hub_api.audit_entries(query.limit, query.before or None, events, query.session, query.prompt)
-    return JSONResponse({"entries": found})
+    return {"entries": found}
 
 
 @handles(HubOperations.statistics)
-async def statistics(site: Site, call: Call) -> Response:
+async def statistics(site: Site, call: Call) -> Found:
     reported = {verdict: site.reports.count(verdict) for verdict in ("not_a_prompt", "missed")}
-    return JSONResponse({**site.hub_api.statistics(), "reported": reported})
+    return {**site.hub_api.statistics(), "reported": reported}
 
 
 @handles(HubOperations.metrics)
-async def metrics(site: Site, call: Call) -> Response:
+async def metrics(site: Site, call: Call) -> Found:
     gauges = {
         "sessions": ("Sessions that run now", float(len(site.hub_api.sessions()))),
         "open_prompts": ("Prompts that wait for an answer", float(len(site.hub_api.open_prompts()))),
@@ -69,19 +69,19 @@ ESC = b"\x1b"
 
 
 @handles(HubOperations.sessions)
-async def list_sessions(site: Site, call: Call) -> Response:
+async def list_sessions(site: Site, call: Call) -> Found:
     name, session_id = call.given.name.lower(), call.given.session_id
     found = [
         one
         for one in site.hub_api.sessions(include_ended=call.given.all)
         if name in ("", (one.label or one.tool).lower()) and session_id in ("", one.session_id)
     ]
-    return JSONResponse({"sessions": [render_session(session) for session in found]})
+    return {"sessions": [render_session(session) for session in found]}
 
 
 @handles(HubOperations.session)
-async def get_session(site: Site, call: Call) -> Response:
-    return JSONResponse(render_session(named_session(site, call)))
+async def get_session(site: Site, call: Call) -> Found:
+    return render_session(named_session(site, call))
 
 
 async def _frame(site: Site, session: SessionRecord, styled: bool = False, past: bool = False) -> dict[str, Any]:
@@ -92,29 +92,27 @@ async def _frame(site: Site, session: SessionRecord, styled: bool = False, past:
 
 
 @handles(HubOperations.screen)
-async def screen(site: Site, call: Call) -> Response:
-    return JSONResponse(
-        render_screen(await _frame(site, named_session(site, call), call.given.styled, call.given.past))
-    )
+async def screen(site: Site, call: Call) -> Found:
+    return render_screen(await _frame(site, named_session(site, call), call.given.styled, call.given.past))
 
 
 @handles(HubOperations.why)
-async def why(site: Site, call: Call) -> Response:
+async def why(site: Site, call: Call) -> Found:
     """Explain the last decision of the detector: the answer to "why am I not asked?"."""
     frame = await _frame(site, named_session(site, call, running=True))
-    return JSONResponse({"why": [escape_controls(str(line)) for line in frame.get("why") or []]})
+    return {"why": [escape_controls(str(line)) for line in frame.get("why") or []]}
 
 
 @handles(HubOperations.words)
-async def words(site: Site, call: Call) -> Response:
+async def words(site: Site, call: Call) -> Found:
     """The conversation as text, without the input box and the lines around it."""
     frame = await _frame(site, named_session(site, call), styled=True, past=True)
     pick = last_answer if call.given.last else since_instruction
-    return JSONResponse({"text": escape_controls("\n".join(pick(rows_of(frame))))})
+    return {"text": escape_controls("\n".join(pick(rows_of(frame))))}
 
 
 @handles(HubOperations.screen_stream)
-async def screen_stream(site: Site, call: Call) -> Response:
+async def screen_stream(site: Site, call: Call) -> Found:
     session = named_session(site, call, running=True)
     if site.watchers >= site.max_watchers:
         return problem(503, "unavailable", "too many screens are being watched")
@@ -138,15 +136,15 @@ async def _frames(site: Site, session_id: str) -> AsyncIterator[bytes]:
 
 
 @handles(HubOperations.opt_in)
-async def opt_in(site: Site, call: Call) -> Response:
+async def opt_in(site: Site, call: Call) -> Found:
     session = named_session(site, call, running=True)
     site.typing.switch(call.caller.key, session.session_id, call.given.on)
     site.hub_api.note("WEB_TYPING", session_id=session.session_id, identity=call.caller.identity, on=call.given.on)
-    return JSONResponse({"on": call.given.on})
+    return {"on": call.given.on}
 
 
 @handles(HubOperations.type_keys)
-async def type_keys(site: Site, call: Call) -> Response:
+async def type_keys(site: Site, call: Call) -> Found:
     session = named_session(site, call, running=True)
     who = (call.caller.key, session.session_id)
     if not site.typing.is_on(*who):
@@ -162,10 +160,10 @@ async def type_keys(site: Site, call: Call) -> Response:
         wanted = site.typing.expected(*who, call.given.stream)
         if call.given.number < wanted:
             # it was typed already, but the sender did not get the response
-            return JSONResponse({"typed": True, "next": wanted})
+            return {"typed": True, "next": wanted}
         if call.given.number > wanted:
             return problem(409, "out_of_order", f"number {wanted} comes first")
         site.typing.took(*who)
     if not await site.hub_api.type_keys(session.session_id, data, call.caller.identity):
         return problem(409, "not_typed", "the session did not take the keys")
-    return JSONResponse({"typed": True, "next": call.given.number + 1})
+    return {"typed": True, "next": call.given.number + 1}

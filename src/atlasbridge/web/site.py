@@ -16,6 +16,7 @@ from atlasbridge.channels.language import t
 from atlasbridge.core.clock import Clock, RateWindow, iso
 from atlasbridge.core.escape import escape_controls
 from atlasbridge.core.ids import new_id, short_id
+from atlasbridge.core.newest import Newest
 from atlasbridge.core.policy.approval import QUORUM
 from atlasbridge.core.ports import MachineApi
 from atlasbridge.core.prompt.model import OPEN, InboundReply, PromptRecord, Receipt, Reject
@@ -97,17 +98,16 @@ class PageTyping:
     """Who has enabled typing, and the position of each stream."""
 
     def __init__(self) -> None:
-        self._on: dict[tuple[str, str], TypingStream] = {}
+        self._on: Newest[tuple[str, str], TypingStream] = Newest(MAX_STREAMS)
 
     def switch(self, caller: str, session_id: str, on: bool) -> None:
         self._on.pop((caller, session_id), None)
         if on:
-            while len(self._on) >= MAX_STREAMS:
-                del self._on[next(iter(self._on))]
             self._on[caller, session_id] = TypingStream("")
 
     def stop(self, caller: str) -> None:
-        self._on = {key: value for key, value in self._on.items() if key[0] != caller}
+        for key in [one for one in self._on if one[0] == caller]:
+            del self._on[key]
 
     def is_on(self, caller: str, session_id: str) -> bool:
         return (caller, session_id) in self._on
