@@ -135,7 +135,7 @@ async def start_fleet_server(
     listener = listen_at(Address(port=port))
     address = Address(port=listener.getsockname()[1], oidc=oidc)
     context = ServerContext(database, address.known_as)
-    await context.open()
+    await context.read_identity()
     if chats is not None:
         context.chats = Chats(context, partial(plan_server_chats, chats, {}))
     server = FleetServer(server_settings(context, address))

@@ -16,6 +16,7 @@ from socket import gethostname
 from typing import Any
 
 from atlasbridge import __version__
+from atlasbridge.channels.base import TaskSet
 from atlasbridge.core.daemon.hub_api import LocalHubApi
 from atlasbridge.core.errors import AtlasBridgeError, ChannelError, StoreError, first_of
 from atlasbridge.core.escape import escape_controls
@@ -341,11 +342,11 @@ class FleetChannel:
         self._screen_viewers = ScreenViewers(server, self._link, membership.screens)
         self._said: asyncio.Queue[InboundReply] = asyncio.Queue()
         self._deciding: set[str] = set()
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks = TaskSet(NAME)
 
     async def start(self) -> None:
-        self._spawn(self._link.run(), "server-link")
-        self._spawn(self._follow(), "server-follow")
+        self._tasks.hold(self._link.run())
+        self._tasks.hold(self._follow())
 
     async def send_prompt(self, event: PromptRecord, session: SessionRecord) -> str:
         self._link.poke()
@@ -372,17 +373,10 @@ class FleetChannel:
 
     async def close(self) -> None:
         self._screen_viewers.close()
-        for task in tuple(self._tasks):
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._tasks.close()
 
     def health(self) -> dict[str, Any]:
         return self._link.health()
-
-    def _spawn(self, work: Any, name: str) -> None:
-        task = asyncio.create_task(work, name=name)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
 
     async def _follow(self) -> None:
         """Every event of this hub can have added something to the outbox."""
@@ -408,7 +402,7 @@ class FleetChannel:
             case "watch":
                 self._screen_viewers.watch(str(message["session_id"]), bool(message["on"]))
             case "policy":
-                self._spawn(self._take_rules(str(message["digest"]), str(message["text"])), "server-rules")
+                self._tasks.hold(self._take_rules(str(message["digest"]), str(message["text"])))
             case other:
                 log.warning("the server said %r, which this version does not know", other)
 
@@ -418,8 +412,7 @@ class FleetChannel:
             return  # the first one is being processed and will be answered
         prompt_id = str(message["prompt_id"])
         if not self._server.told(prompt_id):
-            refusal = UNKNOWN
-            self._spawn(self._tell_outcome(decision, refusal), "server-outcome")
+            self._tasks.hold(self._tell_outcome(decision, UNKNOWN))
             return
         self._deciding.add(decision)
         who = escape_controls(str(message["by"])[:80], keep_lines=False)

@@ -92,18 +92,13 @@ async def enter(
 ) -> dict[str, Any]:
     """Both sides prove their identity. Return the server's welcome message with its current key (`server_key`).
     `recall` returns the stored state of this machine."""
-    nonce = new_nonce()
-    challenge = await hear(link, "challenge")
-    server_key = follow_key(membership.server_key, challenge)
-    text = signing_text("enter", str(challenge["nonce"]), membership.machine_id, server_key)
-    proof = {"machine": membership.machine_id, "nonce": nonce, "signature": sign(membership.key, text)}
+    server_key, proof = await _prove(link, membership, "enter")
     await link.send(encode_message("enter", **proof, **{**about, **recall()}))
     welcome = await hear(link, "welcome", "recall")
     if welcome["m"] == "recall":
         await link.send(encode_message("recalled", nonce=welcome["nonce"], **recall()))
         welcome = await hear(link, "welcome")
-    if not is_signed(server_key, str(welcome["signature"]), signing_text("welcome", nonce, membership.machine_id)):
-        raise ChannelError("another server answers there than the one this machine joined", "check the network")
+    _check(server_key, welcome, proof)
     return {**welcome, "server_key": server_key}
 
 
@@ -111,19 +106,29 @@ async def ask_heads(membership: FleetMembership) -> list[str]:
     """The heads of this machine's audit log that the server has kept, as `COUNT:HASH`."""
     link = await dial(membership.url, membership.ca)
     try:
-        nonce = new_nonce()
-        challenge = await hear(link, "challenge")
-        server_key = follow_key(membership.server_key, challenge)
-        text = signing_text("heads", str(challenge["nonce"]), membership.machine_id, server_key)
-        proof = {"machine": membership.machine_id, "nonce": nonce, "signature": sign(membership.key, text)}
+        server_key, proof = await _prove(link, membership, "heads")
         await link.send(encode_message("heads", **proof))
         answer = await hear(link, "heads")
     finally:
         await link.close()
     heads = [str(one) for one in answer["heads"]]
-    if not is_signed(server_key, str(answer["signature"]), signing_text("heads", nonce, membership.machine_id, *heads)):
-        raise ChannelError("another server answers there than the one this machine joined", "check the network")
+    _check(server_key, answer, proof, *heads)
     return heads
+
+
+async def _prove(link: WebSocket, membership: FleetMembership, kind: str) -> tuple[str, dict[str, str]]:
+    """The server's current key, and this machine's proof for the server's challenge."""
+    challenge = await hear(link, "challenge")
+    server_key = follow_key(membership.server_key, challenge)
+    text = signing_text(kind, str(challenge["nonce"]), membership.machine_id, server_key)
+    signature = sign(membership.key, text)
+    return server_key, {"machine": membership.machine_id, "nonce": new_nonce(), "signature": signature}
+
+
+def _check(server_key: str, answer: dict[str, Any], proof: dict[str, str], *more: str) -> None:
+    text = signing_text(str(answer["m"]), proof["nonce"], proof["machine"], *more)
+    if not is_signed(server_key, str(answer["signature"]), text):
+        raise ChannelError("another server answers there than the one this machine joined", "check the network")
 
 
 async def leave(membership: FleetMembership) -> None:

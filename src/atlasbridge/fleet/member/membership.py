@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import os
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
     from atlasbridge.core.ports import Channel, HubApi
     from atlasbridge.core.routing.shell_parser import ShellParser
 
-FILE_NAME, OLD_NAME = "fleet.json", "desk.json"  # the second: until 0.1.0
+FILE_NAME = "fleet.json"
 RULES = "server-policy.toml"  # the accepted rules from the server
 
 
@@ -41,9 +40,6 @@ class FleetMembership:
 
 def read_membership(home: Path) -> FleetMembership | None:
     """None if this machine belongs to no server."""
-    with suppress(OSError):  # another command has just renamed it, or reading it says what is wrong
-        if (home / OLD_NAME).exists() and not (home / FILE_NAME).exists():
-            os.replace(home / OLD_NAME, home / FILE_NAME)
     try:
         found = json.loads((home / FILE_NAME).read_text(encoding="utf-8"))
         return FleetMembership(**found)
@@ -66,7 +62,7 @@ def write_membership(home: Path, membership: FleetMembership) -> None:
 
 
 def forget_membership(home: Path) -> None:
-    for name in (FILE_NAME, OLD_NAME, RULES):
+    for name in (FILE_NAME, RULES):
         (home / name).unlink(missing_ok=True)
 
 

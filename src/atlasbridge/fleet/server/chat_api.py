@@ -17,6 +17,7 @@ from atlasbridge.core.clock import Clock, iso
 from atlasbridge.core.errors import StoreError
 from atlasbridge.core.escape import escape_controls
 from atlasbridge.core.ids import new_id
+from atlasbridge.core.newest import Newest
 from atlasbridge.core.operations import NO_PROMPT, Caller, HubAs, Kept, Operation, Refused
 from atlasbridge.core.policy.escalation import HOUR_S, SHORTEST_SNOOZE_S, SNOOZE, Later, Tone
 from atlasbridge.core.prompt.gate import LEAVE, LEAVES, UNKNOWN, refuse_reply
@@ -51,7 +52,7 @@ class ChatStore:
     def __init__(self, database: Database) -> None:
         self._database = database
         self.shown: dict[Place, dict[str, str]] = {}  # the messages, each with the prompt's state that it shows
-        self.over: dict[Place, list[str]] = {}
+        self.over: Newest[Place, list[str]] = Newest(1000)
         self.steps: dict[Key, set[tuple[int, str]]] = {}
         self._wakes: dict[Key, list[Later]] = {}  # when people want to be asked again
         self._heard: list[tuple[str, str]] = []  # (person, time) of sounds in the last hour before this process
@@ -111,8 +112,6 @@ class ChatStore:
         known = self.shown.pop((key, channel), {})
         if over:
             self.over[key, channel] = list(known)
-            while len(self.over) > 1000:
-                del self.over[next(iter(self.over))]
         else:
             self.shown[key, channel] = dict.fromkeys(known, state)
 
@@ -245,7 +244,7 @@ class FleetHubApi(ChatStore):
         self._trace = trace
         self._person = ""
         self._audience: frozenset[str] = frozenset()  # everybody who reads this view; empty: the server itself
-        self.notices: dict[str, frozenset[str]] = {}  # for each notice (instead of a session): its readers
+        self.notices: Newest[str, frozenset[str]] = Newest(1000)  # for each notice (instead of a session): its readers
 
     def seen_by(self, identity: str, alone: bool = True) -> FleetHubApi:
         directory, view = self._cache.directory, copy(self)
@@ -272,7 +271,7 @@ class FleetHubApi(ChatStore):
 
     def session(self, session_id: str) -> SessionRecord | None:
         found = self._cache.session(session_id)
-        return found if found and self._sees(found.session_id) else None
+        return found.record if found and self._audience <= found.readers else None
 
     def _sees(self, session_id: str) -> bool:
         return self._audience <= self._cache.session_readers(session_id)
@@ -316,13 +315,6 @@ class FleetHubApi(ChatStore):
     def audit_head(self) -> tuple[int, str]:
         return 0, ""
 
-    def prompt_for_message(self, channel: str, message_id: str) -> PromptRecord | None:
-        for (key, name), shown in (*self.shown.items(), *self.over.items()):
-            if name == channel and message_id in shown:
-                asked = self._cache.by_key(key)
-                return asked.record if asked else None
-        return None
-
     def name_of(self, identity: str) -> str:
         return self._cache.directory.find(identity)
 
@@ -351,10 +343,10 @@ class FleetHubApi(ChatStore):
 
     async def screen(self, session_id: str, styled: bool = False, past: bool = False) -> dict[str, Any] | None:
         """The current screen. Scrollback is only available at the machine."""
-        key = self._cache.session_key(session_id)
-        if key is None or past or not self._person or not self._sees(chat_id(key)):
+        found = self._cache.session(session_id)
+        if found is None or past or not self._person or not self._audience <= found.readers:
             return None
-        return await self._show_screen(key, self._person)
+        return await self._show_screen(found.key, self._person)
 
     async def type_keys(self, session_id: str, data: bytes, identity: str) -> bool:
         return False

@@ -77,14 +77,14 @@ async def load_directory(database: Database) -> Directory:
         ORDER BY name"""
     people = await database.rows(query)
     teams = await database.rows("SELECT team, person FROM team_members ORDER BY team, person")
-    mark = (await database.rows(_RIGHTS))[0]["mark"]
+    mark = await rights_mark(database)
     try:
         book = PeopleBook.of(*(_person(one) for one in people))
     except ValueError as error:  # only after a manual change of the rows
         raise StoreError(
             f"the people of the server make no sense: {error}", "see: atlasbridge fleet people list"
         ) from None
-    return Directory(book, tuple((one["team"], one["person"]) for one in teams), str(mark))
+    return Directory(book, tuple((one["team"], one["person"]) for one in teams), mark)
 
 
 def _person(row: dict[str, Any]) -> Person:
@@ -175,6 +175,14 @@ JOIN unnest(%s::text[], %s::text[]) AS w (machine, name) ON (w.machine, w.name) 
 """
 
 
+@frozen
+class FleetSession:
+    key: Key
+    mark: tuple[Any, ...]  # while it stays the same, the session is not read again
+    record: SessionRecord
+    readers: frozenset[str] = frozenset()
+
+
 class ChatCache:
     def __init__(self, database: Database, clock: Clock, secret: str) -> None:
         self._database = database
@@ -183,17 +191,13 @@ class ChatCache:
         self.directory = Directory()
         self._prompts: dict[str, FleetPrompt] = {}
         self._by_key: dict[Key, str] = {}
-        self._sessions: dict[str, SessionRecord] = {}
-        self._session_readers: dict[str, frozenset[str]] = {}
-        self._session_keys: dict[str, Key] = {}
-        self._session_marks: dict[Key, tuple[Any, ...]] = {}
+        self._sessions: dict[str, FleetSession] = {}
         self._running: frozenset[str] = frozenset()
         self._short: dict[str, set[str]] = {}
 
     async def refresh(self) -> list[FleetPrompt]:
         """Fetch what has changed, and return the prompts that are new or different."""
-        mark = await rights_mark(self._database)
-        anew = mark != self.directory.mark
+        anew = await rights_mark(self._database) != self.directory.mark
         if anew:
             self.directory = await load_directory(self._database)
         await self._fetch_sessions(anew)
@@ -277,44 +281,37 @@ class ChatCache:
     # sessions
 
     def sessions(self) -> list[SessionRecord]:
-        return [self._sessions[one] for one in self._running if one in self._sessions]
+        return [self._sessions[one].record for one in self._running if one in self._sessions]
 
-    def session(self, session_id: str) -> SessionRecord | None:
+    def session(self, session_id: str) -> FleetSession | None:
         """Find a session by its full or short id."""
         if session_id in self._sessions:
             return self._sessions[session_id]
         begun = [one for name, one in self._sessions.items() if len(session_id) >= 8 and name.startswith(session_id)]
         return begun[0] if len(begun) == 1 else None
 
-    def session_key(self, session_id: str) -> Key | None:
-        found = self.session(session_id)
-        return self._session_keys.get(found.session_id) if found else None
-
     def session_readers(self, session_id: str) -> frozenset[str]:
-        return self._session_readers.get(session_id, frozenset())
+        found = self._sessions.get(session_id)
+        return found.readers if found else frozenset()
 
     async def _fetch_sessions(self, anew: bool) -> None:
         listed = {(row["machine_id"], row["session_id"]): row for row in await self._database.rows(_SESSIONS)}
         marks = {key: (row["seq"], row["state"], row["machine"]) for key, row in listed.items()}
-        stale = [key for key in listed if self._session_marks.get(key) != marks[key]]
+        known = {one.key: one.mark for one in self._sessions.values()}
+        stale = [key for key in listed if known.get(key) != marks[key]]
         for row in await self._database.rows(_SESSION_BODIES, [key[0] for key in stale], [key[1] for key in stale]):
-            session = read_session(row)
-            self._sessions[session.session_id] = session
-            self._session_keys[session.session_id] = (row["machine_id"], row["session_id"])
-        self._session_marks = marks
+            key, record = (row["machine_id"], row["session_id"]), read_session(row)
+            self._sessions[record.session_id] = FleetSession(
+                key, marks[key], record, self.session_readers(record.session_id)
+            )
         self._running = frozenset(chat_id(key) for key, row in listed.items() if row["state"] == "active")
-        wanted = list(self._session_keys.values()) if anew else stale
+        wanted = [one.key for one in self._sessions.values()] if anew else stale
         for key, names in (await session_readers(self._database, wanted)).items():
-            self._session_readers[chat_id(key)] = names
-        self._forget_sessions({chat_id(key) for key in listed})
-
-    def _forget_sessions(self, listed: set[str]) -> None:
-        """Drop ended sessions, except those of prompts that are still in the cache."""
-        needed = listed | {asked.record.session_id for asked in self._prompts.values()}
-        for session_id in [one for one in self._sessions if one not in needed]:
-            del self._sessions[session_id]
-            del self._session_keys[session_id]
-            self._session_readers.pop(session_id, None)
+            if found := self._sessions.get(chat_id(key)):
+                self._sessions[chat_id(key)] = replace(found, readers=names)
+        # those that have ended stay as long as their prompts
+        needed = {chat_id(key) for key in listed} | {asked.record.session_id for asked in self._prompts.values()}
+        self._sessions = {name: one for name, one in self._sessions.items() if name in needed}
 
 
 def _mark(row: dict[str, Any]) -> tuple[Any, ...]:

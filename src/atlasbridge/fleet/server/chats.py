@@ -37,7 +37,6 @@ REST = 4  # pause after each round, as a multiple of its duration: the chats use
 LONGEST_REST_S = 5.0
 CLEAN_S = 3600.0
 STOP_S = 2.0
-NOTICES_KEPT = 1000
 
 
 class Chats:
@@ -120,8 +119,6 @@ class Chats:
         for one in await reports.uncarried_notices(self._context.database):
             place = SessionRecord(f"notice:{one['id']}", "notify", (), "", 0, 0, "", machine=one["machine"])
             readers = server.notices[place.session_id] = frozenset(one["readers"])
-            while len(server.notices) > NOTICES_KEPT:
-                del server.notices[next(iter(server.notices))]
             for name, personal in channels.items():
                 present = server.people_in(name)
                 if present <= readers or (personal and present & readers):
@@ -269,9 +266,10 @@ class ChatEscalation:
 
     async def _escalate(self, asked: FleetPrompt) -> bool:
         """Send the due steps of one prompt. Returns whether the chats ask about it and its machine does not know."""
-        session = self._cache.session(asked.record.session_id)
-        if session is None:
+        found = self._cache.session(asked.record.session_id)
+        if found is None:
             return False
+        session = found.record
         routes = routes_for(asked, session, self.channels, self._router.policy)
         plan, by_name = self._decide(asked, session, routes), {route.name: route for route in routes}
         for one in plan.notices:

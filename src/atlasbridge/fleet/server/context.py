@@ -118,11 +118,8 @@ class ServerContext:
 
     @property
     def identity(self) -> Identity:
-        assert self._identity is not None, "open() comes first"
+        assert self._identity is not None, "read_identity() comes first"
         return self._identity
-
-    async def open(self) -> None:
-        await self.read_identity()
 
     async def read_identity(self) -> Identity:
         """Read the identity from the database, because another process can have rotated the key."""

@@ -40,7 +40,7 @@ FROM machines m WHERE m.id = ANY(%s) AND m.gone_at IS NULL
 @frozen
 class PendingWork:
     asks: frozenset[str]  # open prompts about which a chat of the server asks
-    proofs: tuple[str, ...]  # open requests to prove its audit log
+    proofs: list[str]  # open requests to prove its audit log
     proved: int  # how many entries of that log are verified
     is_watched: bool  # a person watches one of its screens, or did
     rules: str  # the digest of the newest rules
@@ -53,13 +53,8 @@ async def look(database: Database, entered: Entered) -> PendingWork | None:
 
 async def _look(database: Database, links: list[Entered]) -> list[PendingWork | None]:
     found = await database.rows(_LOOK, [one.machine_id for one in links])
-    current = {(one["id"], one["generation"]): _jobs(one) for one in found}
+    current = {(one.pop("id"), one.pop("generation")): PendingWork(frozenset(one.pop("asks")), **one) for one in found}
     return [current.get((one.machine_id, one.generation)) for one in links]
-
-
-def _jobs(found: dict[str, Any]) -> PendingWork:
-    asks, proofs = frozenset(found["asks"]), tuple(found["proofs"])
-    return PendingWork(asks, proofs, found["proved"], found["is_watched"], found["rules"])
 
 
 log = logging.getLogger(__name__)
@@ -70,6 +65,14 @@ PART_AGAIN_S = (0.5, 1.0, 5.0, 20.0)
 LOOK_S = 5.0  # how often each link checks for work without a notification
 
 
+class _TurnedAway(Exception):
+    """The machine is refused; the connection ends after it was told why."""
+
+    def __init__(self, why: Refused) -> None:
+        super().__init__(why.message)
+        self.why = why
+
+
 async def serve_link(context: ServerContext, socket: WebSocket) -> None:
     """Serve one connection from its challenge to its end."""
     await socket.accept()
@@ -78,12 +81,12 @@ async def serve_link(context: ServerContext, socket: WebSocket) -> None:
         about = {"server": identity.public_key, "keys": [list(one) for one in identity.keys]}
         await socket.send_text(encode_message("challenge", nonce=nonce, **about))
         first = await _hear(socket)
-        if first["m"] == "join":
-            await _join(context, socket, first, nonce, identity)
-        elif first["m"] == "enter":
-            await _enter(context, socket, first, nonce, identity)
-        elif first["m"] == "heads":
-            await _tell_heads(context, socket, first, nonce, identity)
+        begin = {"join": _join, "enter": _enter, "heads": _tell_heads}.get(str(first["m"]))
+        try:
+            if begin is not None:
+                await begin(context, socket, first, nonce, identity)
+        except _TurnedAway as turned:
+            await socket.send_text(encode_message("refused", reason=turned.why.reason, sentence=turned.why.message))
         await socket.close()
     except (WebSocketDisconnect, TimeoutError, RuntimeError):
         pass  # the machine disconnected; it will connect again
@@ -107,67 +110,57 @@ async def _hear(socket: WebSocket) -> dict[str, Any]:
         return decode_message(await socket.receive_text())
 
 
-async def _refuse(socket: WebSocket, refused: Refused) -> None:
-    await socket.send_text(encode_message("refused", reason=refused.reason, sentence=refused.message))
-
-
 async def _join(
     context: ServerContext, socket: WebSocket, message: dict[str, Any], nonce: str, identity: Identity
 ) -> None:
     token, key = str(message["token"]), str(message["key"])
     if not is_signed(key, str(message["signature"]), signing_text("join", nonce, token, key)):
-        return await _refuse(socket, Refused("bad_signature", "This machine does not have the key it names."))
+        raise _TurnedAway(Refused("bad_signature", "This machine does not have the key it names."))
     wanted = bool(message.get("ephemeral"))
     joined = await machines.join(context.database, token, str(message["name"]), key, wanted)
     if isinstance(joined, Refused):
-        return await _refuse(socket, joined)
+        raise _TurnedAway(joined)
     machine_id, name = joined
     signature = identity.sign(signing_text("joined", str(message["nonce"]), machine_id))
     await socket.send_text(encode_message("joined", machine=machine_id, name=name, signature=signature))
     context.wakeups.tell(BOARD)
-    return None
 
 
-async def _recognise(context: ServerContext, message: dict[str, Any], nonce: str, identity: Identity) -> Refused | None:
-    """Check the machine's signature. None means that it has the key with which it joined."""
+async def _recognise(context: ServerContext, message: dict[str, Any], nonce: str, identity: Identity) -> str:
+    """Check that the machine has the key with which it joined. Returns its id."""
     machine_id = str(message["machine"])
     key = await machines.key_of(context.database, machine_id)
     text = signing_text(str(message["m"]), nonce, machine_id, identity.public_key)
     if not isinstance(key, Refused) and not is_signed(key, str(message["signature"]), text):
         key = Refused("bad_signature", "This machine does not have the key it joined with.")
-    if not isinstance(key, Refused):
-        return None
-    await machines.refuse_entry(context.database, machine_id, key.reason)
-    return key
+    if isinstance(key, Refused):
+        await machines.refuse_entry(context.database, machine_id, key.reason)
+        raise _TurnedAway(key)
+    return machine_id
 
 
 async def _tell_heads(
     context: ServerContext, socket: WebSocket, message: dict[str, Any], nonce: str, identity: Identity
 ) -> None:
     """Send the machine the heads of its log that are stored here, for `audit verify`."""
-    if refused := await _recognise(context, message, nonce, identity):
-        return await _refuse(socket, refused)
-    machine_id = str(message["machine"])
+    machine_id = await _recognise(context, message, nonce, identity)
     heads = await audit.newest_heads(context.database, machine_id)
     signature = identity.sign(signing_text("heads", str(message["nonce"]), machine_id, *heads))
-    return await socket.send_text(encode_message("heads", heads=heads, signature=signature))
+    await socket.send_text(encode_message("heads", heads=heads, signature=signature))
 
 
 async def _enter(
     context: ServerContext, socket: WebSocket, message: dict[str, Any], nonce: str, identity: Identity
 ) -> None:
-    if refused := await _recognise(context, message, nonce, identity):
-        return await _refuse(socket, refused)
-    machine_id = str(message["machine"])
+    machine_id = await _recognise(context, message, nonce, identity)
     address = socket.client.host if socket.client else ""
     entered = await machines.enter(context.database, machine_id, message, context.name, address, is_there=False)
     if isinstance(entered, Refused) and entered.reason == machines.ARE_YOU_THERE:
         message |= await _ask_again(socket)
         entered = await machines.enter(context.database, machine_id, message, context.name, address)
-    if isinstance(entered, Refused):
-        context.wakeups.tell(f"job:{machine_id}", BOARD)
-        return await _refuse(socket, entered)
     context.wakeups.tell(f"job:{machine_id}", BOARD)
+    if isinstance(entered, Refused):
+        raise _TurnedAway(entered)
     signature = identity.sign(signing_text("welcome", str(message["nonce"]), machine_id))
     chats = await carried(context.database)
     welcome = {"signature": signature, "acked": entered.acked, "beat_s": BEAT_S, "chats": chats}
@@ -178,7 +171,6 @@ async def _enter(
         await _leave(context, socket, entered)
     else:
         await MachineLink(context, socket, entered).run(message)
-    return None
 
 
 async def _ask_again(socket: WebSocket) -> dict[str, Any]:

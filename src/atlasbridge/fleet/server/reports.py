@@ -287,6 +287,7 @@ async def shown_screen(database: Database, machine_id: str, session_id: str) -> 
 # Notices that machines send to people (`atlasbridge notify`), and the deletion of old rows.
 
 LONGEST_NOTICE = 2000
+SHOWN_NOTICES = 20
 MOST_IN_A_MINUTE = 30  # for each machine, because any program there can send them
 BATCH = 1000
 
@@ -330,11 +331,11 @@ async def take_notice(database: Database, entered: Entered, message: str) -> Non
     await database.rows(query, entered.machine_id, now, text, text, entered.machine_id, since, MOST_IN_A_MINUTE)
 
 
-async def newest_notices(database: Database, person: str, limit: int = 20) -> list[dict[str, Any]]:
+async def newest_notices(database: Database, person: str) -> list[dict[str, Any]]:
     query = f"""SELECT n.id AS notice_id, m.name AS machine, n.at, n.message
         FROM notices n JOIN machines m ON m.id = n.machine_id
-        WHERE {ALLOWED_SOMEWHERE} ORDER BY n.id DESC LIMIT %(limit)s"""
-    return await database.rows(query, {"person": person, "may": "see", "limit": limit})
+        WHERE {ALLOWED_SOMEWHERE} ORDER BY n.id DESC LIMIT {SHOWN_NOTICES}"""
+    return await database.rows(query, {"person": person, "may": "see"})
 
 
 async def uncarried_notices(database: Database) -> list[dict[str, Any]]:

@@ -108,7 +108,7 @@ async def serve(
         listener = listen_at(place)
         place = replace(place, port=listener.getsockname()[1])
         context = ServerContext(database, place.known_as, place.keep_s)
-        await context.open()
+        await context.read_identity()
         context.trace = trace or context.trace
         if read_plan is not None:
             read_plan((await load_directory(database)).by_channel())  # raises an error now if it is invalid
