@@ -14,8 +14,8 @@ from tests.support.fake_discord import TOKEN, FakeDiscord
 from tests.support.fake_slack import APP_TOKEN, BOT_TOKEN, TEAM, FakeSlack
 from tests.support.fake_telegram import FakeTelegram
 
-from atlasbridge.channels.slack import SlackChannel
-from atlasbridge.channels.telegram import TelegramChannel
+from atlasbridge.channels.slack.channel import SlackChannel
+from atlasbridge.channels.telegram.channel import TelegramChannel
 from atlasbridge.core.clock import SystemClock
 from atlasbridge.core.ports import Channel
 

@@ -11,7 +11,7 @@ from tests.channels.mini_hub import MiniHub
 from tests.support.fake_telegram import FakeTelegram
 from tests.support.fake_telegram_person import Person as Chatter
 
-from atlasbridge.channels.telegram import TelegramChannel
+from atlasbridge.channels.telegram.channel import TelegramChannel
 from atlasbridge.core.clock import SystemClock
 from atlasbridge.core.policy.escalation import Tone
 from atlasbridge.core.prompt.answer import TIMER

@@ -16,7 +16,7 @@ from tests.support.fake_telegram import FakeTelegram
 
 from atlasbridge.channels.outbox import NOTICE, QUESTION, Turns
 from atlasbridge.channels.slack.api import MANIFEST, setup_steps
-from atlasbridge.channels.telegram import TelegramChannel
+from atlasbridge.channels.telegram.channel import TelegramChannel
 from atlasbridge.core.clock import ManualClock, SystemClock, iso
 from atlasbridge.core.prompt.answer import decide_answer
 from atlasbridge.core.prompt.model import Answer, PromptState, Receipt

@@ -12,8 +12,8 @@ from tests.support.fake_telegram import FakeTelegram
 from tests.support.hubs import short_home
 
 from atlasbridge.channels.incoming import WITHHELD
-from atlasbridge.channels.slack import SlackChannel
-from atlasbridge.channels.telegram import TelegramChannel
+from atlasbridge.channels.slack.channel import SlackChannel
+from atlasbridge.channels.telegram.channel import TelegramChannel
 from atlasbridge.core.clock import SystemClock
 from atlasbridge.core.operations import Caller, Kept, Refused
 from atlasbridge.core.ports import Channel

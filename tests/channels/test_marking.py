@@ -10,9 +10,9 @@ from tests.support.fake_slack import FakeSlack
 from tests.support.fake_telegram import FakeTelegram, Message
 from tests.support.fake_telegram_person import Person
 
-from atlasbridge.channels.slack import SlackChannel
 from atlasbridge.channels.slack.blocks import question, render
-from atlasbridge.channels.telegram import TelegramChannel
+from atlasbridge.channels.slack.channel import SlackChannel
+from atlasbridge.channels.telegram.channel import TelegramChannel
 from atlasbridge.channels.telegram.messages import render_rows
 from atlasbridge.core.clock import SystemClock
 from atlasbridge.core.prompt.model import Choice

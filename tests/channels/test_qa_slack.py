@@ -18,7 +18,7 @@ from tests.channels.mini_hub import MiniHub
 from tests.support.fake_slack import FakeSlack
 from tests.support.waiting import until
 
-from atlasbridge.channels.slack import SlackChannel
+from atlasbridge.channels.slack.channel import SlackChannel
 from atlasbridge.core.clock import SystemClock
 from atlasbridge.core.prompt.model import Receipt
 

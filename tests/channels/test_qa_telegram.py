@@ -11,7 +11,7 @@ from tests.channels.conftest import ADA, BOB, serving, telegram_settings
 from tests.channels.mini_hub import MiniHub
 from tests.support.fake_telegram import FakeTelegram
 
-from atlasbridge.channels.telegram import TelegramChannel
+from atlasbridge.channels.telegram.channel import TelegramChannel
 from atlasbridge.core.clock import SystemClock
 
 of = pytest.mark.parametrize

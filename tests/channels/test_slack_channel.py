@@ -13,8 +13,8 @@ from tests.channels.conftest import serving, slack_settings
 from tests.channels.mini_hub import MiniHub
 from tests.support.fake_slack import APP_TOKEN, BOT_TOKEN, FakeSlack
 
-from atlasbridge.channels.slack import SlackChannel
 from atlasbridge.channels.slack.blocks import plain_text
+from atlasbridge.channels.slack.channel import SlackChannel
 from atlasbridge.core.clock import ManualClock, SystemClock
 from atlasbridge.core.errors import ChannelError, StoreError
 from atlasbridge.core.prompt.model import Receipt

@@ -7,7 +7,7 @@ from tests.channels.mini_hub import MiniHub
 from tests.support.fake_slack import FakeSlack
 from tests.support.fake_slack_person import Person
 
-from atlasbridge.channels.slack import SlackChannel
+from atlasbridge.channels.slack.channel import SlackChannel
 
 
 async def say(slack: FakeSlack, ada: Person, text: str, expect: str) -> str:

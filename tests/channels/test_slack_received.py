@@ -14,7 +14,7 @@ from tests.support.chat_stage import stage, text_of
 from tests.support.fake_slack import FakeSlack
 
 from atlasbridge.channels.files import MOST_IN
-from atlasbridge.channels.slack import SlackChannel
+from atlasbridge.channels.slack.channel import SlackChannel
 from atlasbridge.core.clock import SystemClock
 from atlasbridge.core.session.model import SessionState
 from atlasbridge.core.values import replace

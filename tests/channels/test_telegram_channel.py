@@ -14,7 +14,7 @@ from tests.channels.mini_hub import MiniHub
 from tests.support.fake_telegram import FakeTelegram
 
 from atlasbridge.channels import chat
-from atlasbridge.channels.telegram import TelegramChannel
+from atlasbridge.channels.telegram.channel import TelegramChannel
 from atlasbridge.core.clock import ManualClock, SystemClock, iso
 from atlasbridge.core.errors import ChannelError
 from atlasbridge.core.prompt.model import PromptState, Receipt

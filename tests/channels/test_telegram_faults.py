@@ -11,7 +11,7 @@ from tests.channels.mini_hub import MiniHub
 from tests.support.fake_telegram import FakeTelegram
 from tests.support.waiting import until
 
-from atlasbridge.channels.telegram import TelegramChannel
+from atlasbridge.channels.telegram.channel import TelegramChannel
 from atlasbridge.core.clock import ManualClock, SystemClock
 from atlasbridge.core.errors import ChannelError, StoreError
 from atlasbridge.core.prompt.model import PromptState, Receipt

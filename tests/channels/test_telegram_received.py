@@ -14,7 +14,7 @@ from tests.support.chat_stage import stage, text_of
 from tests.support.fake_telegram import FakeTelegram
 
 from atlasbridge.channels.files import MOST_IN
-from atlasbridge.channels.telegram import TelegramChannel
+from atlasbridge.channels.telegram.channel import TelegramChannel
 from atlasbridge.core.clock import SystemClock
 from atlasbridge.core.session.model import SessionState
 from atlasbridge.core.values import replace

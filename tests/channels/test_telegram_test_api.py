@@ -17,7 +17,7 @@ from tests.channels.conftest import serving
 from tests.channels.mini_hub import MiniHub
 from tests.support.waiting import until
 
-from atlasbridge.channels.telegram import TelegramChannel
+from atlasbridge.channels.telegram.channel import TelegramChannel
 from atlasbridge.core.clock import SystemClock
 
 pytestmark = pytest.mark.heavy

@@ -22,16 +22,16 @@ from tests.support.memory_channel import MemoryChannel
 from atlasbridge.channels.base import BaseChannel
 from atlasbridge.channels.callback import encode_callback
 from atlasbridge.channels.desktop import DesktopChannel
-from atlasbridge.channels.discord import DiscordChannel
+from atlasbridge.channels.discord.channel import DiscordChannel
 from atlasbridge.channels.local import LocalChannel
 from atlasbridge.channels.matrix import MatrixChannel
 from atlasbridge.channels.ntfy import NtfyChannel
-from atlasbridge.channels.slack import SlackChannel
-from atlasbridge.channels.telegram import TelegramChannel
+from atlasbridge.channels.slack.channel import SlackChannel
+from atlasbridge.channels.telegram.channel import TelegramChannel
 from atlasbridge.channels.tell import TellChannel
 from atlasbridge.core.clock import SystemClock
 from atlasbridge.core.prompt.model import PromptRecord
-from atlasbridge.web import WebChannel
+from atlasbridge.web.channel import WebChannel
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "webhook_channel"
 

@@ -60,11 +60,11 @@ async def test_a_person_gets_the_same_page_from_all_folders_together_and_from_ea
     for last, which in ((500, slice(2)), (5, slice(2)), (500, slice(1, 2))):
         monkeypatch.setattr(lists, "LAST", last)
         monkeypatch.setattr(lists, "history_statements", lambda *given, which=which: statements(*given)[which])
-        for limit in ("9", "2"):  # with more folders than rows, too
+        for limit in (9, 2):  # with more folders than rows, too
             for person, by in (("alice", ""), ("bert", ""), ("alice", "alice"), ("alice", "nobody")):
-                before, query = began - timedelta(seconds=3), {"person": by, "limit": limit}
-                query["before"] = "" if by else before.isoformat()
-                pages.append([one["decision_id"] for one in await lists.list_history(database, person, query)])
+                before = "" if by else (began - timedelta(seconds=3)).isoformat()
+                found = await lists.list_history(database, person, limit, by, before)
+                pages.append([one["decision_id"] for one in found])
     assert [len(page) for page in pages[:8]] == [9, 9, 9, 0, 2, 2, 2, 0]
     assert pages[:8] == pages[8:16] == pages[16:]
 

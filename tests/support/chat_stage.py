@@ -13,8 +13,8 @@ from tests.channels.mini_hub import MiniHub
 from tests.support.fake_slack import FakeSlack
 from tests.support.fake_telegram import FakeTelegram
 
-from atlasbridge.channels.slack import SlackChannel
-from atlasbridge.channels.telegram import TelegramChannel
+from atlasbridge.channels.slack.channel import SlackChannel
+from atlasbridge.channels.telegram.channel import TelegramChannel
 from atlasbridge.core.clock import ManualClock, SystemClock
 from atlasbridge.core.prompt.model import Prompt, PromptRecord
 

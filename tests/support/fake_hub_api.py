@@ -41,7 +41,7 @@ from atlasbridge.core.prompt.model import (
 )
 from atlasbridge.core.session.model import SessionRecord, SessionState
 from atlasbridge.core.values import replace
-from atlasbridge.web import WebChannel
+from atlasbridge.web.channel import WebChannel
 
 
 class FakeHubApi(KeptAnswers):

@@ -20,8 +20,8 @@ from typing import Any, Protocol
 
 from atlasbridge.channels.base import BaseChannel
 from atlasbridge.channels.delivery import parse_places
-from atlasbridge.channels.slack import SlackChannel
-from atlasbridge.channels.telegram import TelegramChannel
+from atlasbridge.channels.slack.channel import SlackChannel
+from atlasbridge.channels.telegram.channel import TelegramChannel
 from atlasbridge.core.clock import SystemClock
 from atlasbridge.core.errors import ChannelError
 from atlasbridge.core.prompt.model import PromptRecord

@@ -30,21 +30,24 @@ from atlasbridge.core.session.written_session import Session
 
 # The class of each channel, and the class that validates its table of the configuration; imported when they are needed.
 BUILT_IN = {
-    "web": ("atlasbridge.web:WebChannel", "atlasbridge.web.settings:WebSettings"),
-    "telegram": ("atlasbridge.channels.telegram:TelegramChannel", "atlasbridge.channels.settings:TelegramSettings"),
-    "slack": ("atlasbridge.channels.slack:SlackChannel", "atlasbridge.channels.settings:SlackSettings"),
-    "discord": ("atlasbridge.channels.discord:DiscordChannel", "atlasbridge.channels.settings:DiscordSettings"),
-    "ntfy": ("atlasbridge.channels.ntfy:NtfyChannel", "atlasbridge.channels.settings:NtfySettings"),
-    "matrix": ("atlasbridge.channels.matrix:MatrixChannel", "atlasbridge.channels.settings:MatrixSettings"),
-    "tell": ("atlasbridge.channels.tell:TellChannel", "atlasbridge.channels.settings:TellSettings"),
-    "desktop": ("atlasbridge.channels.desktop:DesktopChannel", "atlasbridge.channels.settings:DesktopSettings"),
-    "local": ("atlasbridge.channels.local:LocalChannel", ""),
+    "web": ("web.channel:WebChannel", "web.settings:WebSettings"),
+    "telegram": (
+        "channels.telegram.channel:TelegramChannel",
+        "channels.settings:TelegramSettings",
+    ),
+    "slack": ("channels.slack.channel:SlackChannel", "channels.settings:SlackSettings"),
+    "discord": ("channels.discord.channel:DiscordChannel", "channels.settings:DiscordSettings"),
+    "ntfy": ("channels.ntfy:NtfyChannel", "channels.settings:NtfySettings"),
+    "matrix": ("channels.matrix:MatrixChannel", "channels.settings:MatrixSettings"),
+    "tell": ("channels.tell:TellChannel", "channels.settings:TellSettings"),
+    "desktop": ("channels.desktop:DesktopChannel", "channels.settings:DesktopSettings"),
+    "local": ("channels.local:LocalChannel", ""),
 }
 
 
 def _load(place: str) -> Any:
     module, _, name = place.partition(":")
-    return getattr(import_module(module), name)
+    return getattr(import_module(f"atlasbridge.{module}"), name)
 
 
 @contextmanager

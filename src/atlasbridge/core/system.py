@@ -27,6 +27,16 @@ def keep_private(descriptor: int) -> None:
         os.fchmod(descriptor, 0o600)
 
 
+def write_private(path: Path, text: str) -> None:
+    """Writes a file atomically, readable by this user only."""
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | OWN_FILE, 0o600), "w", encoding="utf-8") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(draft, path)
+
+
 def write_at(descriptor: int, data: bytes | memoryview, place: int) -> int:
     if hasattr(os, "pwrite"):
         return os.pwrite(descriptor, data, place)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import logging
 import os
 from collections.abc import Mapping
@@ -23,6 +24,7 @@ from atlasbridge.core.escape import escape_controls
 from atlasbridge.core.ports import MachineApi
 from atlasbridge.core.prompt.model import OPEN, InboundReply, PromptRecord, Receipt, Reject
 from atlasbridge.core.session.model import SessionRecord
+from atlasbridge.core.system import write_private
 from atlasbridge.web import admin_api, mcp_api, prompt_api, session_api
 from atlasbridge.web.access import Access
 from atlasbridge.web.admin_api import PageCommands, best_page
@@ -30,7 +32,7 @@ from atlasbridge.web.api import OVER_HTTP, PREFIX, http_error, perform, render_o
 from atlasbridge.web.guard import Guard
 from atlasbridge.web.page_files import digest_page, page_routes, read_page
 from atlasbridge.web.push import Push, render_ask, render_settled
-from atlasbridge.web.server import Place, own_names, own_places, write_private
+from atlasbridge.web.server import Place, own_names, own_places
 from atlasbridge.web.settings import WebSettings
 from atlasbridge.web.site import Counters, Reports, Site
 from atlasbridge.web.view import render_session
@@ -124,7 +126,7 @@ class WebChannel(BaseChannel):
                     self.site.fingerprint = place.fingerprint
         if self.url:
             record = {"url": self.url, "port": self.site.access.port, "pid": os.getpid(), "urls": self.site.urls}
-            write_private(self._record, record)
+            write_private(self._record, json.dumps(record))
             self._say_where()
         return [place for place in self.places if place.listener is None]
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import hashlib
-import json
 import logging
 import os
 import socket
@@ -16,7 +15,6 @@ import ssl
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import uvicorn
 from starlette.types import ASGIApp
@@ -27,7 +25,7 @@ from atlasbridge.core.home import MAX_SOCKET_PATH
 from atlasbridge.core.hub_connection import bind_alone, has_unix_sockets, is_taken
 from atlasbridge.core.peer import own_uid, read_peer
 from atlasbridge.core.ports import MachineApi
-from atlasbridge.core.system import OWN_FILE, wait_readable
+from atlasbridge.core.system import wait_readable
 from atlasbridge.web.settings import WebSettings
 
 # Limits new connections before they cost anything. A connection that has sent nothing costs only a socket; TLS starts
@@ -268,14 +266,6 @@ def bind_unix(path: Path) -> socket.socket:
     sock.listen(128)
     sock.setblocking(False)
     return sock
-
-
-def write_private(path: Path, record: dict[str, Any]) -> None:
-    """Write a file that only this user can read, atomically."""
-    draft = path.with_name(f".{path.name}.{os.getpid()}")
-    with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | OWN_FILE, 0o600), "w") as file:
-        json.dump(record, file)
-    os.replace(draft, path)
 
 
 def own_names() -> tuple[str, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import socket
 from collections import Counter
@@ -22,12 +23,12 @@ from atlasbridge.core.ports import MachineApi
 from atlasbridge.core.prompt.model import OPEN, InboundReply, PromptRecord, Receipt, Reject
 from atlasbridge.core.prompt.redact import redact_data
 from atlasbridge.core.session.model import SessionRecord
+from atlasbridge.core.system import write_private
 from atlasbridge.core.system_setup import read_setup
 from atlasbridge.core.values import mutable, replace
 from atlasbridge.web.access import Access, Device
 from atlasbridge.web.guard import Readers
 from atlasbridge.web.push import Push
-from atlasbridge.web.server import write_private
 from atlasbridge.web.settings import WebSettings
 from atlasbridge.web.stream import Broadcast
 from atlasbridge.web.view import render_answer, render_plain, render_prompt, render_session
@@ -144,7 +145,7 @@ class Reports:
         at = iso(self._clock.wall())
         path = self._folder / f"{at[:19].replace(':', '')}-{short_id(new_id())}.json"
         record = {"prompt_id": prompt_id, "verdict": verdict, "at": at, "session_id": session_id, "note": note}
-        write_private(path, redact_data({**record, **detail}))
+        write_private(path, json.dumps(redact_data({**record, **detail})))
         return path
 
     def count(self, verdict: str = "") -> int:

@@ -3,7 +3,6 @@ event stream."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,7 +21,7 @@ from atlasbridge.core.operations import Caller, HubAs, Perform
 from atlasbridge.core.policy.approval import PROOF
 from atlasbridge.core.prompt.model import PromptRecord
 from atlasbridge.core.session.model import SessionRecord
-from atlasbridge.core.system import OWN_FILE
+from atlasbridge.core.system import write_private
 from atlasbridge.core.values import replace
 
 if TYPE_CHECKING:
@@ -245,11 +244,7 @@ class LocalHubApi:
     def use_rules(self, path: Path, text: str, digest: str) -> None:
         """Records the server's rules, writes them to `path` and applies them from now on."""
         self.ledger.note(AuditEvent.POLICY_TRUSTED, path=path.name, rule_digest=digest, decided_by=CHANNEL)
-        draft = path.with_name(f".{path.name}")
-        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | OWN_FILE, 0o600)
-        with open(descriptor, "w", encoding="utf-8") as file:
-            file.write(text)
-        os.replace(draft, path)
+        write_private(path, text)
         self._read_rules()
 
     def _session_item(self, session_id: str) -> dict[str, Any]:

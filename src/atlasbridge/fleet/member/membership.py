@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from atlasbridge.core.errors import ConfigError
-from atlasbridge.core.system import OWN_FILE
+from atlasbridge.core.system import write_private
 from atlasbridge.core.values import as_dict, frozen, replace
 
 if TYPE_CHECKING:
@@ -52,13 +52,7 @@ def read_membership(home: Path) -> FleetMembership | None:
 
 
 def write_membership(home: Path, membership: FleetMembership) -> None:
-    """Write atomically, readable by this user only."""
-    draft = home / f".{FILE_NAME}.{os.getpid()}"
-    with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | OWN_FILE, 0o600), "w", encoding="utf-8") as file:
-        json.dump(as_dict(membership), file)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(draft, home / FILE_NAME)
+    write_private(home / FILE_NAME, json.dumps(as_dict(membership)))
 
 
 def forget_membership(home: Path) -> None:

@@ -112,8 +112,7 @@ class FleetApi:
     # prompts, sessions and answers
 
     async def prompts(self, caller: Caller, given: SimpleNamespace, request: Request) -> Response:
-        query = {name: str(value) for name, value in vars(given).items() if value}
-        found = await lists.find_prompts(self._database, caller.name, query)
+        found = await lists.find_prompts(self._database, caller.name, vars(given))
         shown = [self._shown(one) for one in found["prompts"]]
         told = {"prompts": shown, "total": found["total"], "now": iso(self._database.clock.wall())}
         return DatedResponse(told)  # `_shown` has escaped every text; a second time would cost as much again
@@ -236,8 +235,8 @@ class FleetApi:
             self._context.pages -= 1
 
     async def decisions(self, caller: Caller, given: SimpleNamespace, request: Request) -> Json:
-        query = {name: str(value) for name, value in vars(given).items() if value}
-        return {"decisions": await lists.list_history(self._database, caller.name, query)}
+        page = (given.limit, given.person, given.before, given.before_id)
+        return {"decisions": await lists.list_history(self._database, caller.name, *page)}
 
     async def notices(self, caller: Caller, given: SimpleNamespace, request: Request) -> Json:
         return {"notices": await reports.newest_notices(self._database, caller.name)}

@@ -59,11 +59,11 @@ JOINED = "FROM prompts p JOIN machines m ON m.id = p.machine_id LEFT JOIN decisi
 SESSION = "LEFT JOIN sessions s ON (s.machine_id, s.session_id) = (p.machine_id, p.session_id)"
 
 
-async def find_prompts(database: Database, person: str, query: Mapping[str, str]) -> dict[str, Any]:
-    """One page of the open prompts, each with its session."""
-    given = {name: query[name] for name in _FILTERS if query.get(name)}
+async def find_prompts(database: Database, person: str, query: Mapping[str, Any]) -> dict[str, Any]:
+    """One page of the open prompts, each with its session. `query` has the parameters of the operation."""
+    given = {name: query[name] for name in _FILTERS if query[name]}
     where = " AND ".join(["p.is_open", *(_FILTERS[name] for name in given)])
-    values = {**given, "person": person, "may": "see", "limit": _limit(query), "offset": _number(query, "offset")}
+    values = {**query, "person": person, "may": "see"}
     joined = f"{JOINED} JOIN allowed a ON (a.machine_id, a.folder) = (p.machine_id, p.folder)"
     async with database.transaction() as connection, connection.cursor(row_factory=dict_row) as cursor:
         await cursor.execute(f"{_ALLOWED_PLACES} SELECT count(*) AS total {joined} WHERE {where}", values)
@@ -159,11 +159,11 @@ def history_statements(limit: int, by_person: bool) -> tuple[str, str]:
     return _LAST_OF_ALL.format(**given), _OF_EACH_PLACE.format(**given)
 
 
-async def list_history(database: Database, person: str, query: Mapping[str, str]) -> list[dict[str, Any]]:
+async def list_history(
+    database: Database, person: str, limit: int, by: str = "", before: str = "", before_id: str = ""
+) -> list[dict[str, Any]]:
     """Decisions of the fleet, newest first. `before` and `before_id` are of the last decision of the previous page."""
-    limit, by, before = _limit(query), query.get("person", ""), _before(query.get("before", ""))
-    values = {"person": person, "may": "see", "by": by, "before": before or "infinity"}
-    values["before_id"] = query.get("before_id", "")
+    values = {"person": person, "may": "see", "by": by, "before": _before(before) or "infinity", "before_id": before_id}
     found: list[dict[str, Any]] = []
     for statement in history_statements(limit, bool(by)):
         found = await database.rows(statement, values)
@@ -178,15 +178,6 @@ def _before(given: str) -> datetime | None:
     except ValueError:
         return None
     return found if found.tzinfo else None
-
-
-def _limit(query: Mapping[str, str]) -> int:
-    return min(_number(query, "limit") or PAGE, MOST)
-
-
-def _number(query: Mapping[str, str], name: str) -> int:
-    given = query.get(name, "")
-    return int(given) if given.isdecimal() and len(given) < 9 else 0
 
 
 # Converts rows to the values that channels and pages use. All functions are pure.
