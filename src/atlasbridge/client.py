@@ -115,11 +115,11 @@ class Client(Blocking, HubOperations):
         return prompt_of(question), self._transport.open_question(question, self._label)
 
     def notify(self, message: str) -> None:  # type: ignore[override]  # under this client's own label
-        self._transport.notify(message, self._label)
+        self.do(HubOperations.notify, {"message": message, "label": self._label})
 
     def prompts(self) -> list[OpenPrompt]:  # type: ignore[override]  # the list itself
         """The open prompts."""
-        return self._transport.prompts()
+        return list(self.do(HubOperations.prompts, {}).prompts)
 
     def reply(self, prompt_id: str, value: str, *, text: bool = False) -> str:  # type: ignore[override]  # sent again when the answer is lost
         """Return the hub's sentence after the answer was typed; raises `Refused`."""

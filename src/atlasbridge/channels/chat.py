@@ -257,12 +257,12 @@ class ChatChannel(BaseChannel):
         self._tasks = TaskSet(self.title)
         self._shown = Shown(hub_api, name, clock)
         self._delivery = Delivery(hub_api, clock, self._outbox, self._shown, self._tasks)
-        self._commands = HubCommands(hub_api, clock, name, self.sign, self.muted, self)
+        self._commands = HubCommands(self)
         self._people = People(hub_api, name)
         self._throttle = Throttle(own.replies_per_minute)
         self._held: Newest[Place, str] = Newest(KEPT_TEXTS)  # texts that wait until the person chooses their prompt
         self._seen, self._strangers = SeenUpdates(hub_api, name), Strangers(hub_api, name)
-        self._received = Received(hub_api, self._tell, self, getattr(own, "transcriber", ()), self.title)
+        self._received = Received(self, getattr(own, "transcriber", ()))
         self._threads = SessionThreads(hub_api, name, threaded, self._make_thread)
         self._replies: asyncio.Queue[InboundReply] = asyncio.Queue()
         self._given: Newest[tuple[str, str], str] = Newest(KEPT_ENDS)
@@ -324,7 +324,7 @@ class ChatChannel(BaseChannel):
     def _toast(self, origin: Asked, sentence: str) -> None:
         """A word for a press, where the service shows one without a message."""
 
-    def _tell(self, token: Any, sentence: str) -> None:
+    def tell(self, token: Any, sentence: str) -> None:
         """Send this sentence to the sender of the reply with this token."""
         self._post(token, self._paint(cards.notice(sentence)) | self._answering(token))
 
@@ -468,7 +468,7 @@ class ChatChannel(BaseChannel):
             with reading(self.reader_of(origin.room)):
                 sentence = self.answered(reply, outcome, origin.seen_before)
                 if isinstance(outcome, Reject) and sentence:
-                    self._tell(origin, sentence)
+                    self.tell(origin, sentence)
             await self._settle(origin)
 
     def answered(self, reply: InboundReply, outcome: Receipt | Reject, seen_before: bool) -> str:
@@ -657,7 +657,7 @@ class ChatChannel(BaseChannel):
         """Whether the reply can be passed on; otherwise its sender is told, and the operators once."""
         sentence, warn = self._throttle.admit(record.session_id if record else "", self.clock.now())
         if sentence:
-            self._tell(token, sentence)
+            self.tell(token, sentence)
         if warn and record is not None:
             self.hub_api.note("CHANNEL_RATE_LIMITED", channel=self.name, session_id=record.session_id)
             self._tasks.hold(self.notify(PAUSED, self._session(record)))
@@ -669,7 +669,7 @@ class ChatChannel(BaseChannel):
 
         async def until_done() -> None:
             if told := await work:
-                self._tell(token, told)
+                self.tell(token, told)
             await self._settle(token)
 
         self._tasks.hold(until_done())
@@ -689,7 +689,7 @@ class ChatChannel(BaseChannel):
         record = self.hub_api.prompt(callback.prompt_id) if callback else None
         known, identity = self._shown.prompt_at(origin.place), self._identity(origin)
         if callback is None or (known and (record is None or known != record.prompt_id)):
-            self._tell(origin, t(NOT_OURS))
+            self.tell(origin, t(NOT_OURS))
             return False
         if record is None or self.hub_api.seen_by(identity).prompt(record.prompt_id) is None:
             return self._pass(origin, callback, None, callback.value)  # the gate refuses and logs it
@@ -722,7 +722,7 @@ class ChatChannel(BaseChannel):
         value, card = expand_callback(callback, record)[2], self._question(record, self._session(record))
         lasting = [one for one in record.prompt.choices if one.always and one.value == value]
         if record.state not in OPEN:
-            self._tell(origin, t(NOT_OPEN))
+            self.tell(origin, t(NOT_OPEN))
         elif callback.verb == Verb.PAGE and value.isdecimal():
             self._turn_page(origin, record, int(value))
         elif callback.verb == Verb.ALWAYS and lasting:
@@ -730,7 +730,7 @@ class ChatChannel(BaseChannel):
             sure = replace(card, kind=t(templates.SURE), rows=cards.to_make_sure(record, lasting[0]))
             self._make_sure(origin, record, sure)
         else:
-            self._tell(origin, t(NOT_OURS))
+            self.tell(origin, t(NOT_OURS))
 
     def _make_sure(self, origin: Asked, record: PromptRecord, sure: Card) -> None:
         self._outbox.edit(origin.place, self._paint(sure))
@@ -740,7 +740,7 @@ class ChatChannel(BaseChannel):
 
     def _on_grant(self, origin: Asked, callback: Callback, record: PromptRecord) -> bool:
         if expand_callback(callback, record)[:2] != (record.session_id, record.nonce):
-            self._tell(origin, t(NOT_OURS))
+            self.tell(origin, t(NOT_OURS))
         elif self.is_within_limit(origin, record):
             return self._do(origin, self._grant(origin, record, callback.value))
         return False
@@ -762,7 +762,7 @@ class ChatChannel(BaseChannel):
         """The person has chosen the prompt that an earlier text meant."""
         text = self._held.pop((origin.room, callback.value), None)
         if text is None:
-            self._tell(origin, t(GONE))
+            self.tell(origin, t(GONE))
             return False
         self.settle_which(origin.place, record)
         command = parse_command(text, "", self.sign)
@@ -774,7 +774,7 @@ class ChatChannel(BaseChannel):
     def _on_marks(self, origin: Asked, callback: Callback, record: PromptRecord, marked: Sequence[str] | None) -> bool:
         known = {str(place): place for place, _ in templates.pickable(record.prompt)}
         if marked is None or not set(marked) <= set(known):
-            self._tell(origin, t(NO_MARKS, title=self.title))
+            self.tell(origin, t(NO_MARKS, title=self.title))
             return False
         places = sorted(known[one] for one in marked)
         return self._pass(origin, callback, record, templates.picked_value(record.prompt, places))
@@ -845,7 +845,7 @@ class ChatChannel(BaseChannel):
         if isinstance(target, Doubt):
             self._ask_which(origin, target.told(self.sign, self.threads), target.offered, text)
         elif target.prompt.secret:
-            self._tell(origin, refuse_secret(target))
+            self.tell(origin, refuse_secret(target))
         elif self.is_within_limit(origin, target):
             as_text = as_words or templates.reads_as_words(target.prompt, text)
             return self._deliver(origin, target.prompt_id, text, session_id=target.session_id, as_text=as_text)
@@ -864,7 +864,7 @@ class ChatChannel(BaseChannel):
         meant = self._commands.meant(self._room(origin), identity)
         session = self.hub_api.seen_by(identity).session(session_id) if session_id else meant
         if session is None:
-            self._tell(origin, t(WHICH_SESSION, sign=self.sign))
+            self.tell(origin, t(WHICH_SESSION, sign=self.sign))
         else:
             self._tasks.hold(self._received.keep_file(origin, sent, caption, session, identity))
 
@@ -874,7 +874,7 @@ class ChatChannel(BaseChannel):
     def _heard(self, origin: Asked, target: PromptRecord | Doubt | None, heard: str) -> None:
         """Show the transcript first; a press on the right prompt sends it."""
         if isinstance(target, PromptRecord) and target.prompt.secret:
-            self._tell(origin, refuse_secret(target))
+            self.tell(origin, refuse_secret(target))
             return
         doubt = target if isinstance(target, Doubt) else Doubt("", (target,) if target else ())
         press = t("Tap to send it.") if doubt.offered else ""

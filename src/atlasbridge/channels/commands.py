@@ -10,7 +10,7 @@ import asyncio
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from atlasbridge.channels import templates
 from atlasbridge.channels.excerpt import cut_to
@@ -21,16 +21,19 @@ from atlasbridge.channels.language import LANGUAGES, Reader, hub_says, known_lan
 from atlasbridge.channels.screenshot import make_picture
 from atlasbridge.channels.templates import CONTINUE, LIMIT_BUTTON, count_changes, render_left, tool_name
 from atlasbridge.channels.transcript import last_answer, rows_of, since_instruction
-from atlasbridge.core.clock import Clock, parse_duration
+from atlasbridge.core.clock import parse_duration
 from atlasbridge.core.escape import escape_controls
 from atlasbridge.core.ids import short_id
-from atlasbridge.core.operations import Caller, Changes, Granted, HubAs, HubOperations, Kept, Operation, Refused
+from atlasbridge.core.operations import Changes, Granted, HubAs, HubOperations, Kept, Operation, Refused
 from atlasbridge.core.ports import HubApi
 from atlasbridge.core.prompt.answer import first_line
 from atlasbridge.core.prompt.gate import SHORT_ID
-from atlasbridge.core.prompt.model import InboundReply, PromptRecord, PromptState
+from atlasbridge.core.prompt.model import PromptRecord, PromptState
 from atlasbridge.core.scheduler.times import find_zone, parse_when
 from atlasbridge.core.session.model import SessionRecord, session_name
+
+if TYPE_CHECKING:
+    from atlasbridge.channels.chat import ChatChannel
 
 
 def _of(operation: Operation[..., Any], use: str = "") -> str:
@@ -269,22 +272,6 @@ ABOUT_SESSION = frozenset(
 Listed = list[tuple[str, str]]  # prompt id and session name
 
 
-class Speaker(Protocol):
-    """The channel: it identifies a person, builds replies in their name and delivers them."""
-
-    def speak(self, identity: str, prompt_id: str, value: str, token: Any, **fields: Any) -> InboundReply: ...
-    def caller(self, identity: str) -> Caller: ...
-    def deliver(self, reply: InboundReply) -> None: ...
-    def is_alone(self, chat: str, identity: str) -> bool:
-        """Whether that person is the only reader of the chat."""
-
-    def shows(self, chat: str, prompt_id: str) -> bool:
-        """Whether a message of the chat shows this prompt."""
-
-    def had_read(self, token: Any, prompt_id: str) -> bool:
-        """Whether the writer of the command had time to read this prompt here, and saw none that is over by now."""
-
-
 async def press_later(hub: HubAs, record: PromptRecord, what: str) -> Kept | Refused:
     """Handle a "later" button: "limit", or the minutes until the prompt is asked again."""
     if what == LIMIT_BUTTON:
@@ -300,13 +287,10 @@ def is_told_beside(outcome: Kept | Refused) -> bool:
 
 
 class HubCommands:
-    """`channel` prefixes the stored notes, `sign` starts a command, `mute_effect` describes what muting does."""
+    """The commands in the rooms of one channel."""
 
-    def __init__(
-        self, hub_api: HubApi, clock: Clock, channel: str, sign: str, mute_effect: str, speaker: Speaker
-    ) -> None:
-        self.hub_api, self.clock, self.channel = hub_api, clock, channel
-        self.sign, self.mute_effect, self.speaker = sign, mute_effect, speaker
+    def __init__(self, channel: ChatChannel) -> None:
+        self.channel = channel
         self._listed: dict[tuple[str, str], Listed] = {}
 
     async def run(self, chat: str, command: Command, identity: str, token: Any = None) -> Spoken:
@@ -321,10 +305,11 @@ class HubCommands:
 
     def chosen(self, chat: str) -> str:
         """Return the session that receives plain texts of this chat, or ""."""
-        return self.hub_api.recall(f"{self.channel}.switch.{chat}")
+        return self.channel.hub_api.recall(f"{self.channel.name}.switch.{chat}")
 
     def is_muted(self, chat: str) -> bool:
-        return self.clock.wall() < float(self.hub_api.recall(f"{self.channel}.mute.{chat}", "0"))
+        until = self.channel.hub_api.recall(f"{self.channel.name}.mute.{chat}", "0")
+        return self.channel.clock.wall() < float(until)
 
 
 class _Said:
@@ -332,12 +317,12 @@ class _Said:
     the list that this person has read last in this chat."""
 
     def __init__(self, commands: HubCommands, chat: str, identity: str, listed: Listed, token: Any, rest: str) -> None:
-        speaker = self._speaker = commands.speaker
-        self._commands, self._sign = commands, commands.sign
+        channel = self._channel = commands.channel
+        self._commands, self._sign = commands, channel.sign
         self._chat, self._identity, self._token, self._rest = chat, identity, token, rest
         self._read = listed
-        self._hub_api = commands.hub_api.seen_by(identity, speaker.is_alone(chat, identity))
-        self._hub = self._hub_api.by(speaker.caller(identity))
+        self._hub_api = channel.hub_api.seen_by(identity, channel.is_alone(chat, identity))
+        self._hub = self._hub_api.by(channel.caller(identity))
 
     async def obey(self, name: str) -> Spoken | str:
         match name:
@@ -396,7 +381,7 @@ class _Said:
             found = [one for one in asked if one.session_id == chosen] or asked
         if not idle:
             found = [one for one in found if not one.prompt.idle] or found
-        is_read = is_named or (len(found) == 1 and self._speaker.had_read(self._token, found[0].prompt_id))
+        is_read = is_named or (len(found) == 1 and self._channel.had_read(self._token, found[0].prompt_id))
         return found, words[1:] if is_named else words, len(found) > 1 or not is_read
 
     def _which_prompt(self, command: str, offered: Sequence[PromptRecord]) -> Spoken:
@@ -404,7 +389,7 @@ class _Said:
         return Spoken(t(WHICH), name=f"{self._sign}{command}".strip(), offered=tuple(offered[:MOST_OFFERED]))
 
     def _once(self, outcome: Kept | Refused, prompt_id: str) -> str:
-        told = is_told_beside(outcome) and self._speaker.shows(self._chat, prompt_id)
+        told = is_told_beside(outcome) and self._channel.shows(self._chat, prompt_id)
         return "" if told else hub_says(outcome.message)
 
     async def _later(self) -> Spoken | str:
@@ -413,7 +398,7 @@ class _Said:
             return self._list_later()
         if words[0].lower() == "off":
             return await self._revoke(self._hub_api.later(), words[1] if len(words) == 2 else "")
-        by_time = begins_with_time(words, self._commands.clock.wall())
+        by_time = begins_with_time(words, self._channel.clock.wall())
         found, rest, unclear = self._meant_prompts(words, by_time, idle=True)
         if found and [word.lower() for word in rest] == ["off"]:
             ids = {one.prompt_id for one in found}
@@ -479,7 +464,7 @@ class _Said:
             return t(said, word=unknown or words[-1], sign=self._sign)
         for record in records.values():
             fields = {"session_id": record.session_id, "nonce": record.nonce}
-            self._speaker.deliver(self._speaker.speak(self._identity, record.prompt_id, value, self._token, **fields))
+            self._channel.deliver(self._channel.speak(self._identity, record.prompt_id, value, self._token, **fields))
         shown = escape_controls(value, keep_lines=False)
         return t("Answering {count} with {value}, each for itself.", count=len(records), value=shown)
 
@@ -677,7 +662,7 @@ class _Said:
     # the chat itself
 
     def _switch(self) -> str:
-        key = f"{self._commands.channel}.switch.{self._chat}"
+        key = f"{self._channel.name}.switch.{self._chat}"
         if self._rest.lower() == "off":
             self._hub_api.remember(key, "")
             return t("Plain texts go to no particular session any more.")
@@ -691,9 +676,9 @@ class _Said:
         span_s = parse_span(self._rest)
         if span_s is None:
             return t("Say {sign}mute 30m, {sign}mute 2h or {sign}mute off.", sign=self._sign)
-        until = self._commands.clock.wall() + span_s
-        self._hub_api.remember(f"{self._commands.channel}.mute.{self._chat}", str(until))
-        told = t("Muted for {span}: {effect}", span=render_left(span_s), effect=t(self._commands.mute_effect))
+        until = self._channel.clock.wall() + span_s
+        self._hub_api.remember(f"{self._channel.name}.mute.{self._chat}", str(until))
+        told = t("Muted for {span}: {effect}", span=render_left(span_s), effect=t(self._channel.muted))
         return told if span_s else t("No longer muted.")
 
     def _language(self) -> str:
@@ -702,7 +687,7 @@ class _Said:
         if not tag:
             offered = ", ".join(f"{tag} ({name})" for tag, name in LANGUAGES.items())
             return t("Say {sign}language de, with one of: {names}", sign=self._sign, names=offered)
-        self._hub_api.remember(language_key(self._commands.channel, self._chat), tag)
+        self._hub_api.remember(language_key(self._channel.name, self._chat), tag)
         with reading(Reader(tag)):
             return t("I write English here from now on.")
 

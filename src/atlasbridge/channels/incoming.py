@@ -31,7 +31,7 @@ from atlasbridge.core.session.model import SessionRecord, SessionState, session_
 from atlasbridge.core.values import frozen
 
 if TYPE_CHECKING:
-    from atlasbridge.channels.commands import Speaker
+    from atlasbridge.channels.chat import Asked, ChatChannel
 
 log = logging.getLogger(__name__)
 
@@ -198,45 +198,40 @@ class Sent:
 
 
 class Received:
-    """`say` sends an answer to the same chat; `title` is the name of the service."""
+    def __init__(self, channel: ChatChannel, transcriber: Sequence[str]) -> None:
+        self._channel, self._hub_api, self._transcriber = channel, channel.hub_api, transcriber
 
-    def __init__(
-        self, hub_api: HubApi, say: Callable[[Any, str], None], speaker: Speaker, transcriber: Sequence[str], title: str
-    ) -> None:
-        self._hub_api, self._say, self._speaker = hub_api, say, speaker
-        self._transcriber, self._title = transcriber, title
-
-    async def keep_file(self, origin: Any, sent: Sent, caption: str, session: SessionRecord, identity: str) -> None:
+    async def keep_file(self, origin: Asked, sent: Sent, caption: str, session: SessionRecord, identity: str) -> None:
         """Save the file. A caption becomes an instruction about it, typed when the tool is idle."""
         try:
             content = await _fetch(sent)
             path = await asyncio.to_thread(save_inside, self._hub_api.folder(session.session_id), sent.name, content)
         except NotHanded as why:
-            self._say(origin, str(why))
+            self._channel.tell(origin, str(why))
             return
         self._hub_api.note(
             "FILE_RECEIVED", session_id=session.session_id, decided_by=identity, path=path, size=len(content)
         )
         told = t("Saved in {name} as {path}.", name=session_name(session), path=path)
         if words := caption.strip():
-            hub = self._hub_api.by(self._speaker.caller(identity))
+            hub = self._hub_api.by(self._channel.caller(identity))
             queued = await hub.enqueue(session.session_id, f"{words} ({path})")
             told = f"{told} {hub_says(queued.message)}"
-        self._say(origin, told)
+        self._channel.tell(origin, told)
 
-    async def hear(self, origin: Any, sent: Sent, then: Callable[[str], None]) -> None:
+    async def hear(self, origin: Asked, sent: Sent, then: Callable[[str], None]) -> None:
         if not self._transcriber:
-            self._say(origin, t(NO_TRANSCRIBER, title=self._title))
+            self._channel.tell(origin, t(NO_TRANSCRIBER, title=self._channel.title))
             return
         try:
             text = await self._transcribe(await _fetch(sent))
         except NotHanded as why:
-            self._say(origin, str(why))
+            self._channel.tell(origin, str(why))
             return
         if text:
             then(text)
         else:
-            self._say(origin, t(NOTHING_HEARD))
+            self._channel.tell(origin, t(NOTHING_HEARD))
 
     async def _transcribe(self, content: bytes) -> str:
         """Return the output of the configured transcription command, as one line."""

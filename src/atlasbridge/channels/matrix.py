@@ -132,7 +132,7 @@ class MatrixChannel(ChatChannel):
             if said:
                 return self._on_words(origin, said, (self._chat, as_place(meant)))
             if sentence := _why_not(update):
-                self._tell(origin, t(sentence))
+                self.tell(origin, t(sentence))
         return False
 
     def _find_key(self, place: Place, key: str) -> str:

@@ -7,14 +7,14 @@ import os
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import closing
-from typing import Any, Protocol
+from typing import Any
 from urllib.parse import quote, urlencode
 
 from atlasbridge.core.daemon.request import HubClient, ensure_hub
 from atlasbridge.core.errors import HubUnavailable
 from atlasbridge.core.home import Home
 from atlasbridge.core.ids import new_id
-from atlasbridge.core.operations import Event, HubOperations, Operation, Prompts
+from atlasbridge.core.operations import Event, HubOperations, Operation
 from atlasbridge.core.operations import Prompt as OpenPrompt
 from atlasbridge.core.prompt.model import Prompt
 from atlasbridge.core.prompt.question import Handed, Question
@@ -30,18 +30,7 @@ _TRIES = 20
 Raw = dict[str, Any]
 
 
-class AnyQuestion(Protocol):
-    def ask(self, prompt: Prompt, ttl_s: float | None = None) -> Handed: ...
-    def withdraw(self) -> None: ...
-
-
-class Transport(Protocol):
-    def open_question(self, question: Question, label: str) -> AnyQuestion: ...
-    def notify(self, message: str, label: str) -> None: ...
-    def do(self, operation: Operation[..., Any], given: Mapping[str, Any]) -> Any: ...
-    def prompts(self) -> list[OpenPrompt]: ...
-    def reply(self, prompt_id: str, value: str, as_text: bool) -> str: ...
-    def events(self, session: str) -> Iterator[Event]: ...
+AnyQuestion = OpenQuestion | HttpQuestion
 
 
 class SocketTransport:
@@ -53,20 +42,12 @@ class SocketTransport:
     def open_question(self, question: Question, label: str) -> AnyQuestion:
         return OpenQuestion(self._home, origin_of("ask", label, ("python",), os.environ))
 
-    def notify(self, message: str, label: str) -> None:
-        with self._hub() as hub:
-            hub.ask("notify", message=message, label=label)
-
     def do(self, operation: Operation[..., Any], given: Mapping[str, Any]) -> Any:
         with self._hub() as hub:
             answer = hub.request(operation.name, **write(given))
         if not answer.get("ok"):
             raise Refused(str(answer.get("reason", "")), str(answer.get("message", "")))
         return read(operation.result, answer["screen"] if operation is HubOperations.screen else answer)
-
-    def prompts(self) -> list[OpenPrompt]:
-        found: Prompts = self.do(HubOperations.prompts, {})
-        return list(found.prompts)
 
     def reply(self, prompt_id: str, value: str, as_text: bool) -> str:
         return str(self.do(HubOperations.reply, {"prompt_id": prompt_id, "value": value, "as_text": as_text}).message)
@@ -97,9 +78,6 @@ class HttpTransport:
     def open_question(self, question: Question, label: str) -> AnyQuestion:
         return HttpQuestion(self._client, question, origin_of("ask", label, (), os.environ).label)
 
-    def notify(self, message: str, label: str) -> None:
-        self._client.request("POST", "/notices", {"message": message, "label": label})
-
     def do(self, operation: Operation[..., Any], given: Mapping[str, Any]) -> Any:
         if not operation.path or operation.streams:
             raise Refused("not_here", f"{operation.name} is not asked over HTTP")
@@ -107,12 +85,11 @@ class HttpTransport:
         path = operation.path.format(**{name: quote(str(values.pop(name)), safe="") for name in operation.in_path})
         if operation.method == "GET":
             asked = {name: str(value).lower() if isinstance(value, bool) else value for name, value in values.items()}
-            return read(operation.result, self._client.request("GET", f"{path}?{urlencode(asked)}" if asked else path))
+            found = self._client.request("GET", f"{path}?{urlencode(asked)}" if asked else path)
+            flat = {"prompts": list(map(_flat, found["prompts"]))} if operation is HubOperations.prompts else {}
+            return read(operation.result, {**found, **flat})
         has_body = len(operation.parameters) > len(operation.in_path)
         return read(operation.result, self._client.request(operation.method, path, values if has_body else None))
-
-    def prompts(self) -> list[OpenPrompt]:
-        return [read(OpenPrompt, _flat(prompt)) for prompt in self._client.request("GET", "/prompts")["prompts"]]
 
     def reply(self, prompt_id: str, value: str, as_text: bool) -> str:
         """With a unique key, so that a retry after a lost connection has no second effect."""
@@ -140,6 +117,9 @@ class HttpTransport:
                 pass  # it is restarting
             again = True
             _pause()
+
+
+Transport = SocketTransport | HttpTransport
 
 
 def _told(said: Raw) -> list[Raw]:

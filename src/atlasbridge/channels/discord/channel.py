@@ -159,14 +159,14 @@ class DiscordChannel(ChatChannel):
     def _size(self, text: str) -> int:
         return max(len(block(text)), len(plain(text)))
 
-    def _tell(self, token: Any, sentence: str) -> None:
+    def tell(self, token: Any, sentence: str) -> None:
         """Answer a press for its person only, and a text with a reply."""
         if token.token:
             params = self._paint(cards.notice(sentence)) | {"flags": ONLY_YOU}
             path = f"/webhooks/{self._gateway.application_id}/{token.token}"
             self._tasks.hold(self._api.call("POST", path, params))
         else:
-            super()._tell(token, sentence)
+            super().tell(token, sentence)
 
     # called by the gateway
 
@@ -215,13 +215,13 @@ class DiscordChannel(ChatChannel):
             if kind == "MESSAGE_CREATE":
                 return self._on_message(origin, event)
             if event.get("edited_timestamp"):
-                self._tell(origin, t(EDITED))
+                self.tell(origin, t(EDITED))
         return False
 
     def _on_message(self, origin: Asked, event: dict[str, Any]) -> bool:
         text = str(event.get("content") or "")
         if not text:
-            self._tell(origin, t(ONLY_TEXT))
+            self.tell(origin, t(ONLY_TEXT))
             return False
         place = (origin.room, str((event.get("message_reference") or {}).get("message_id") or ""))
         return self._on_words(origin, text, place)

@@ -166,13 +166,13 @@ class SlackChannel(ChatChannel):
         record = self.hub_api.prompt(self._shown.prompt_at(place) or "")
         return (self._threads.thread_of(place[0], record.session_id) if record else "") or place[1]
 
-    def _tell(self, token: Any, sentence: str) -> None:
+    def tell(self, token: Any, sentence: str) -> None:
         """Answer a text in its thread, and a click with a message that only the person sees."""
         if token.token and token.room:
             only = {"only_for": _own_id(token.user)}
             self._outbox.post(token.room, self._paint(cards.notice(sentence)) | only, EDIT)
         elif token.room:
-            super()._tell(token, sentence)
+            super().tell(token, sentence)
 
     async def _make_thread(self, room: str, session: SessionRecord) -> str:
         begins = f"🧵 {session_name(session)} · {tool_name(session)} · {short_id(session.session_id)} · {session.cwd}"
@@ -214,7 +214,7 @@ class SlackChannel(ChatChannel):
             await self._api.call("views.open", {"trigger_id": origin.token, "view": view})
         except ChannelError as fault:
             log.warning("a text field could not be shown: %s", fault)
-            self._tell(origin, t("The text field could not be shown. Reply in the thread of the prompt instead."))
+            self.tell(origin, t("The text field could not be shown. Reply in the thread of the prompt instead."))
 
     # called by the link
 
@@ -302,7 +302,7 @@ class SlackChannel(ChatChannel):
         command = self._read_command(said, replied)
         if changed:
             if not about:
-                self._tell(origin, t(EDITED))
+                self.tell(origin, t(EDITED))
         elif command and (not thread or about or replied):
             self._command(origin, command)
         elif event.get("files"):

@@ -96,7 +96,7 @@ class TelegramChannel(ChatChannel):
         with reading(self.reader_of(origin.room)):
             sentence = self.answered(reply, outcome, origin.seen_before)
             if origin.token or (isinstance(outcome, Reject) and sentence):
-                self._tell(origin, sentence or outcome.sentence)
+                self.tell(origin, sentence or outcome.sentence)
         await self._settle(origin)
 
     def health(self) -> dict[str, Any]:
@@ -147,12 +147,12 @@ class TelegramChannel(ChatChannel):
     def _size(self, text: str) -> int:
         return messages.utf16_units(text)
 
-    def _tell(self, token: Any, sentence: str) -> None:
+    def tell(self, token: Any, sentence: str) -> None:
         """Answer a tap with a toast, and a text with a reply."""
         if token.token:
             self._toast(token, sentence)
         else:
-            super()._tell(token, sentence)
+            super().tell(token, sentence)
 
     def _toast(self, origin: Asked, sentence: str) -> None:
         if origin.token:
@@ -283,7 +283,7 @@ class TelegramChannel(ChatChannel):
             case "message":
                 return self._on_message(body, origin)
             case "edited_message" if self._replied_prompt(body)[0] or body["chat"]["id"] > 0:
-                self._tell(origin, t(EDITED))
+                self.tell(origin, t(EDITED))
             case "my_chat_member":
                 status = body.get("new_chat_member", {}).get("status")
                 self._member_changed(origin.room, status not in ("kicked", "left"))
@@ -359,7 +359,7 @@ class TelegramChannel(ChatChannel):
         toggled = parse_toggle(callback.value, record) if callback.verb == Verb.TOGGLE else None
         marks = parse_marks(callback.value) if callback.verb == Verb.SEND else None
         if record.state not in OPEN or (toggled is None and marks is None):
-            self._tell(origin, t(NOT_OPEN))
+            self.tell(origin, t(NOT_OPEN))
         elif toggled is not None:
             number, shown = toggled
             changed = self._marks[origin.place] = self._marks.get(origin.place, shown) ^ (1 << number)
@@ -384,9 +384,9 @@ class TelegramChannel(ChatChannel):
         if message["chat"]["id"] < 0 and not replied and command is None:
             return False  # a conversation between people in a group
         if any(mark in message for mark in NOT_WRITTEN):
-            self._tell(origin, t(FORWARDED))
+            self.tell(origin, t(FORWARDED))
         elif message.get("is_from_offline"):
-            self._tell(origin, t(SCHEDULED))
+            self.tell(origin, t(SCHEDULED))
         elif message.get("photo") or message.get("document"):
             record = self.hub_api.prompt(replied) if replied else None
             caption = str(message.get("caption") or "")
@@ -394,7 +394,7 @@ class TelegramChannel(ChatChannel):
         elif message.get("voice") or message.get("audio"):
             self._hear(origin, self._sent(message), self._meant(message, origin, replied))
         elif not isinstance(text, str):
-            self._tell(origin, t(ONLY_TEXT))
+            self.tell(origin, t(ONLY_TEXT))
         elif command is not None and command.name == WHERE:
             self._tell_where(int(origin.user), message["chat"], message.get("message_thread_id"))
         elif command is not None:

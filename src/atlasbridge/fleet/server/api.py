@@ -24,7 +24,6 @@ from atlasbridge.core import operations as hub
 from atlasbridge.core.audit.passkeys import PasskeyRefused, load_library
 from atlasbridge.core.clock import iso
 from atlasbridge.core.errors import ConfigError
-from atlasbridge.core.escape import escape_controls
 from atlasbridge.core.fleet_wire import encode_invitation
 from atlasbridge.core.operations import NO_PROMPT, Operation, Refused
 from atlasbridge.core.policy.reader import read_policy
@@ -39,7 +38,8 @@ from atlasbridge.fleet.server.decisions import Proposal
 from atlasbridge.fleet.server.lists import read_asked, read_session
 from atlasbridge.fleet.server.operations import OFFERED
 from atlasbridge.fleet.server.people import SCOPES, Caller, who
-from atlasbridge.web.api import PREFIX, problem, read_allowed, refuse, render_openapi, routes_of
+from atlasbridge.web.access import name_of
+from atlasbridge.web.api import PREFIX, problem, read_allowed, refuse, refused_passkey, render_openapi, routes_of
 from atlasbridge.web.guard import Readers
 from atlasbridge.web.push import refuse_push
 from atlasbridge.web.stream import encode_event, event_stream
@@ -99,6 +99,8 @@ class FleetApi:
             return Response(media_type="text/event-stream")
         try:
             found = await getattr(self, operation.key)(caller, given, request)
+        except PasskeyRefused as error:
+            found = refused_passkey(error)
         except ConfigError as error:  # a mistake of the caller, such as an unknown name
             return problem(
                 409, "refused", f"{hub_says(str(error))} ({hub_says(error.hint)})" if error.hint else str(error)
@@ -302,19 +304,13 @@ class FleetApi:
     async def begin_passkey(self, caller: Caller, given: SimpleNamespace, request: Request) -> Json | Refused:
         if caller.is_program:
             return _IN_A_BROWSER
-        try:
-            await asyncio.to_thread(load_library)
-            return await passkeys.begin(self._database, caller.name, self._origin(request))
-        except PasskeyRefused as error:
-            return _refused(error)
+        await asyncio.to_thread(load_library)
+        return await passkeys.begin(self._database, caller.name, self._origin(request))
 
     async def add_passkey(self, caller: Caller, given: SimpleNamespace, request: Request) -> Json | Refused:
         if caller.is_program:
             return _IN_A_BROWSER
-        try:
-            return await passkeys.add(self._database, caller.name, vars(given), self._origin(request))
-        except PasskeyRefused as error:
-            return _refused(error)
+        return await passkeys.add(self._database, caller.name, vars(given), self._origin(request))
 
     async def remove_passkey(self, caller: Caller, given: SimpleNamespace, request: Request) -> Json | Refused:
         gone = await passkeys.remove(self._database, caller.name, given.key_id)
@@ -449,10 +445,6 @@ def _token(row: Mapping[str, Any], caller: Caller) -> hub.Token:
     return hub.Token(row["id"], name, row["scope"], row["made_at"].isoformat())
 
 
-def _refused(error: PasskeyRefused) -> Refused:
-    return Refused("passkey_refused", f"{error} {error.hint}".strip())
-
-
 def _no_machine(name: str) -> Refused:
     return Refused("unknown_machine", f"There is no machine {name!r}.")
 
@@ -483,10 +475,7 @@ async def caller_of(context: ServerContext, request: Request) -> Caller | None:
 
 def place_of(request: Request) -> str:
     """A short description of the device, taken from its User-Agent header."""
-    agent = request.headers.get("user-agent", "")
-    browser = next((name for name in ("Firefox", "Edg", "Chrome", "Safari") if name in agent), "a browser")
-    system = next((name for name in ("Android", "iPhone", "Mac OS", "Windows", "Linux") if name in agent), "")
-    return escape_controls(f"the server, {browser}{f' on {system}' if system else ''}", keep_lines=False)
+    return f"the server, {name_of(request.headers.get('user-agent', ''))}"
 
 
 def with_cookie(response: Response, token: str, secure: bool) -> Response:
