@@ -198,9 +198,6 @@ class Delivery:
         except Refused as fault:
             if fault.gone or fault.flood_s is not None:
                 raise
-            return await self._send_short(chat, event, render, wanted)
-
-    async def _send_short(self, chat: str, event: PromptRecord, render: Render, wanted: Wanted) -> Posted:
         try:
             return await self._outbox.send(chat, render(chat, True), wanted)
         except Refused as fault:

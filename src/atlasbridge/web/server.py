@@ -143,43 +143,8 @@ class PatientProtocol(H11Protocol):
         super().connection_lost(exc)
 
 
-class HubServer(uvicorn.Server):
-    def __init__(self, config: uvicorn.Config) -> None:
-        super().__init__(config)
-        self._stopped = asyncio.Event()
-        self._acceptors: list[Acceptor] = []
-
-    @contextlib.contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        yield
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Start like uvicorn, but with our own limit on new connections before TLS."""
-        self.servers = []
-        self._acceptors = [Acceptor(sock, self._protocol, self.config.ssl) for sock in sockets or []]
-        for acceptor in self._acceptors:
-            acceptor.start()
-        self.started = True
-
-    def _protocol(self) -> asyncio.Protocol:
-        config = self.config
-        return PatientProtocol(config=config, server_state=self.server_state, app_state=self.lifespan.state)
-
-    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        for acceptor in self._acceptors:
-            await acceptor.close()
-        await super().shutdown(sockets=sockets)
-
-    async def main_loop(self) -> None:
-        await self._stopped.wait()
-
-    def stop(self) -> None:
-        self.should_exit = True
-        self._stopped.set()
-
-
-class Listener:
-    """One listening socket and the task that serves it."""
+class Listener(uvicorn.Server):
+    """Serves one listening socket."""
 
     def __init__(self, app: ASGIApp, sock: socket.socket, cert: str = "", key: str = "") -> None:
         config = uvicorn.Config(
@@ -197,25 +162,51 @@ class Listener:
             ssl_certfile=cert or None,
             ssl_keyfile=key or None,
         )
-        self._server = HubServer(config)
+        super().__init__(config)
         self._socket = sock
+        self._stopped = asyncio.Event()
+        self._acceptor: Acceptor | None = None
         self._task: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
-        self._task = asyncio.create_task(self._server.serve(sockets=[self._socket]), name="web-listener")
-        while not self._server.started:
+        self._task = asyncio.create_task(self.serve(), name="web-listener")
+        while not self.started:
             if self._task.done():
                 self._task.result()
                 raise ChannelError("the web page's server ended at once")
             await asyncio.sleep(0)
 
     async def close(self) -> None:
-        if self._task is None:
-            self._socket.close()
-            return
-        self._server.stop()
-        await self._task
+        if self._task is not None:
+            self.should_exit = True
+            self._stopped.set()
+            await self._task
         self._socket.close()
+
+    # what uvicorn calls
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Start like uvicorn, but with our own limit on new connections before TLS."""
+        self.servers = []
+        self._acceptor = Acceptor(self._socket, self._protocol, self.config.ssl)
+        self._acceptor.start()
+        self.started = True
+
+    def _protocol(self) -> asyncio.Protocol:
+        config = self.config
+        return PatientProtocol(config=config, server_state=self.server_state, app_state=self.lifespan.state)
+
+    async def main_loop(self) -> None:
+        await self._stopped.wait()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        if self._acceptor is not None:
+            await self._acceptor.close()
+        await super().shutdown([self._socket])
 
 
 class PortTaken(ChannelError):

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from datetime import datetime
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 from urllib.parse import urlsplit
@@ -57,6 +58,18 @@ _NO_SESSION = Refused("unknown_session", "There is no such session.")
 
 
 Json = dict[str, Any]
+NOBODY_CALLED = ("unknown_person", "There is nobody called {name!r}.")
+# Operations that change rows and do nothing else, with the refusal where there was nothing to change.
+CHANGES: dict[str, tuple[Callable[..., Awaitable[Any]], str, str]] = {
+    "add_person": (people.add, "", ""),
+    "remove_person": (people.remove, *NOBODY_CALLED),
+    "join_team": (partial(people.set_team, member=True), "", ""),
+    "leave_team": (partial(people.set_team, member=False), "", ""),
+    "allow": (people.allow, "", ""),
+    "deny": (people.deny, "unknown_right", "{holder} has no such right."),
+    "revoke_invitation": (machines.revoke_invitation, "unknown_invitation", "There is no such invitation."),
+    "accept_restore": (machines.accept_restore, "not_held", "{machine} does not wait for this."),
+}
 
 
 class DatedResponse(JSONResponse):
@@ -98,7 +111,8 @@ class FleetApi:
         if request.method == "HEAD" and operation.streams:
             return Response(media_type="text/event-stream")
         try:
-            found = await getattr(self, operation.key)(caller, given, request)
+            own = getattr(self, operation.key, None)
+            found = await (own(caller, given, request) if own else self._change(operation, caller, given))
         except PasskeyRefused as error:
             found = refused_passkey(error)
         except ConfigError as error:  # a mistake of the caller, such as an unknown name
@@ -110,6 +124,12 @@ class FleetApi:
         if isinstance(found, Refused):
             return refuse(found)
         return DatedResponse(render_plain(operation.write(found, "http")))
+
+    async def _change(self, operation: Operation[..., Any], caller: Caller, given: SimpleNamespace) -> Json | Refused:
+        """An operation of `CHANGES`."""
+        change, reason, sentence = CHANGES[operation.key]
+        done = await change(self._database, **vars(given), by=caller.name)
+        return {"changed": True} if done or not reason else Refused(reason, sentence.format(**vars(given)))
 
     # prompts, sessions and answers
 
@@ -348,12 +368,6 @@ class FleetApi:
         self._context.wakeups.tell(f"job:{gone}")
         return {"changed": True}
 
-    async def accept_restore(
-        self, caller: Caller, given: SimpleNamespace, request: Request
-    ) -> dict[str, Any] | Refused:
-        place = await machines.accept_restore(self._database, given.machine, caller.name)
-        return {"changed": True} if place else Refused("not_held", f"{given.machine} does not wait for this.")
-
     async def allow_screens(self, caller: Caller, given: SimpleNamespace, request: Request) -> Json | Refused:
         changed = await machines.allow_screens(self._database, given.machine, given.allowed)
         return {"changed": True} if changed else _no_machine(given.machine)
@@ -366,45 +380,15 @@ class FleetApi:
         token = await machines.invite(self._database, caller.name, **terms)
         return {"address": encode_invitation(self._context.url, token, self._context.identity.public_key)}
 
-    async def revoke_invitation(
-        self, caller: Caller, given: SimpleNamespace, request: Request
-    ) -> dict[str, Any] | Refused:
-        gone = await machines.revoke_invitation(self._database, given.invitation_id, caller.name)
-        return {"changed": True} if gone else Refused("unknown_invitation", "There is no such invitation.")
-
     # people
 
     async def people(self, caller: Caller, given: SimpleNamespace, request: Request) -> Json:
         return {"people": await people.listing(self._database)}
 
-    async def add_person(self, caller: Caller, given: SimpleNamespace, request: Request) -> Json:
-        await people.add(self._database, given.name, given.role, caller.name)
-        return {"changed": True}
-
-    async def remove_person(self, caller: Caller, given: SimpleNamespace, request: Request) -> Json | Refused:
-        gone = await people.remove(self._database, given.name, caller.name)
-        return {"changed": True} if gone else _nobody(given.name)
-
     async def make_link(self, caller: Caller, given: SimpleNamespace, request: Request) -> Json | Refused:
         if given.name not in {one["name"] for one in await people.listing(self._database)}:
-            return _nobody(given.name)
+            return Refused(NOBODY_CALLED[0], NOBODY_CALLED[1].format(name=given.name))
         return {"url": f"{self._context.url}/#login={await people.login_link(self._database, given.name)}"}
-
-    async def join_team(self, caller: Caller, given: SimpleNamespace, request: Request) -> Json:
-        await people.set_team(self._database, given.team, given.person, True, caller.name)
-        return {"changed": True}
-
-    async def leave_team(self, caller: Caller, given: SimpleNamespace, request: Request) -> Json:
-        await people.set_team(self._database, given.team, given.person, False, caller.name)
-        return {"changed": True}
-
-    async def allow(self, caller: Caller, given: SimpleNamespace, request: Request) -> Json:
-        await people.allow(self._database, given.holder, given.machine, given.folder, given.may, caller.name)
-        return {"changed": True}
-
-    async def deny(self, caller: Caller, given: SimpleNamespace, request: Request) -> Json | Refused:
-        gone = await people.deny(self._database, given.holder, given.machine, given.folder, caller.name)
-        return {"changed": True} if gone else Refused("unknown_right", f"{given.holder} has no such right.")
 
     # rules and the log
 
@@ -447,10 +431,6 @@ def _token(row: Mapping[str, Any], caller: Caller) -> hub.Token:
 
 def _no_machine(name: str) -> Refused:
     return Refused("unknown_machine", f"There is no machine {name!r}.")
-
-
-def _nobody(name: str) -> Refused:
-    return Refused("unknown_person", f"There is nobody called {name!r}.")
 
 
 # The caller of a request: a browser with a login cookie or a program with a token.

@@ -337,10 +337,10 @@ async def sweep(database: Database, entered: Entered) -> None:
         await connection.execute(f"UPDATE sessions SET state = 'gone' WHERE state = 'active' AND {newest}", mine)
 
 
-async def accept_restore(database: Database, name: str, by: str) -> str | None:
+async def accept_restore(database: Database, machine: str, by: str) -> str | None:
     """Let a restored machine in after a person has confirmed it. Returns its description, or None if none waits."""
     async with database.transaction() as connection:
-        known = await _held(connection, name)
+        known = await _held(connection, machine)
         if known is None or not known["others"]:
             return None
         last = known["others"][-1]
