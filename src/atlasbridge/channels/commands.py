@@ -325,44 +325,19 @@ class _Said:
         self._hub = self._hub_api.by(channel.caller(identity))
 
     async def obey(self, name: str) -> Spoken | str:
-        match name:
-            case "sessions":
-                chosen = self._commands.chosen(self._chat)
-                return render_sessions(self._hub_api.sessions(), self._hub_api.open_prompts(), chosen)
-            case "status":
-                return render_status(self._hub_api.open_prompts(), self._hub_api.sessions())
-            case "switch":
-                return self._switch()
-            case "later":
-                return await self._later()
-            case "snooze":
-                return await self._snooze()
-            case "all":
-                return self._all()
-            case "grant":
-                return await self._grant()
-            case "mute":
-                return self._mute()
-            case "away":
-                return await self._away()
-            case "here":
-                await self._hub.here()
-                return t("Good. A person who types in a session gets a moment before you are asked here.")
-            case "language":
-                return self._language()
-            case "queue":
-                return await self._queue()
-            case "new":
-                return await self._new()
-            case "stop":
-                return await self._stop()
-            case "get":
-                return await self._get()
-            case "help" | "start":
-                return render_help(self._sign)
-            case _ if name in ABOUT_SESSION:
-                return await self._about(name)
+        """`do_NAME` is the method of a command; those that only show a session share one."""
+        own = getattr(self, f"do_{name}", None)
+        if own is not None:
+            answer: Spoken | str = await own()
+            return answer
+        if name in COMMANDS:
+            return await self._about(name)
         return f"{t('I do not know {command}.', command=f'{self._sign}{name}')}\n{render_help(self._sign)}"
+
+    async def do_help(self) -> str:
+        return render_help(self._sign)
+
+    do_start = do_help  # what Telegram sends first
 
     # prompts
 
@@ -392,7 +367,7 @@ class _Said:
         told = is_told_beside(outcome) and self._channel.shows(self._chat, prompt_id)
         return "" if told else hub_says(outcome.message)
 
-    async def _later(self) -> Spoken | str:
+    async def do_later(self) -> Spoken | str:
         words = self._rest.split()
         if not words:
             return self._list_later()
@@ -440,7 +415,7 @@ class _Said:
         ]
         return escape_controls("\n".join([*lines, t(TAKE_BACK, command=f"{self._sign}later")]))
 
-    async def _snooze(self) -> Spoken | str:
+    async def do_snooze(self) -> Spoken | str:
         words = self._rest.split()
         found, rest, unclear = self._meant_prompts(words, not words or bool(parse_span(words[0])))
         span_s = parse_span(rest[0]) if len(rest) == 1 else 900.0
@@ -450,7 +425,7 @@ class _Said:
             return self._which_prompt(f"snooze {' '.join(rest)}", found)
         return self._once(await self._hub.snooze(found[0].prompt_id, span_s), found[0].prompt_id)
 
-    def _all(self) -> str:
+    async def do_all(self) -> str:
         """Answer only prompts of the list that this person has read here, by number or name: a session that asks
         something else by now is not answered. Without numbers, show the list."""
         value, *words = self._rest.split() or [""]
@@ -494,7 +469,7 @@ class _Said:
         session = self._hub_api.session(record.session_id)
         return session_name(session) if session else "?"
 
-    async def _grant(self) -> Spoken | str:
+    async def do_grant(self) -> Spoken | str:
         words = self._rest.split()
         found, rest, unclear = self._meant_prompts(words, not words or _is_span(words[0]))
         wanted = parse_grant(" ".join([found[0].prompt_id if found else "", *rest]))
@@ -508,6 +483,13 @@ class _Said:
         return render_grant(made, self._sign)
 
     # sessions
+
+    async def do_sessions(self) -> str:
+        chosen = self._commands.chosen(self._chat)
+        return render_sessions(self._hub_api.sessions(), self._hub_api.open_prompts(), chosen)
+
+    async def do_status(self) -> str:
+        return render_status(self._hub_api.open_prompts(), self._hub_api.sessions())
 
     def meant(self, rest: str) -> SessionRecord | None:
         """Return the session that these words name; without words, the chosen session or the only one."""
@@ -585,7 +567,7 @@ class _Said:
         named = find_session(self._hub_api.sessions(), first.rstrip(":")) if more else None
         return (named, more) if named else (self.meant(""), self._rest)
 
-    async def _get(self) -> Spoken | str:
+    async def do_get(self) -> Spoken | str:
         session, path = self._named()
         path = path.strip()
         if session is None or not path:
@@ -600,7 +582,7 @@ class _Said:
         )
         return Spoken(f"{session_name(session)}: {escape_controls(path, keep_lines=False)}", name=name, file=content)
 
-    async def _queue(self) -> str:
+    async def do_queue(self) -> str:
         word, _, more = self._rest.partition(" ")
         if not self._rest or word.lower() == "off":
             return await self._queued(more.strip() if self._rest else None)
@@ -629,7 +611,7 @@ class _Said:
         ]
         return escape_controls("\n".join([*lines, t(TAKE_BACK, command=f"{self._sign}queue")]))
 
-    async def _new(self) -> str:
+    async def do_new(self) -> str:
         offered = await self._hub.launchers()
         if isinstance(offered, Refused):
             return hub_says(offered.message)
@@ -645,7 +627,7 @@ class _Said:
             return t("It could not be started: {sentence}", sentence=hub_says(started.message))
         return f"{t('Started {name}.', name=name)} {hub_says(started.message)}".strip()
 
-    async def _stop(self) -> str:
+    async def do_stop(self) -> str:
         """The session must be named, so that the wrong one is never stopped by a guess."""
         session = find_session(self._hub_api.sessions(), self._rest)
         if session is None:
@@ -661,7 +643,7 @@ class _Said:
 
     # the chat itself
 
-    def _switch(self) -> str:
+    async def do_switch(self) -> str:
         key = f"{self._channel.name}.switch.{self._chat}"
         if self._rest.lower() == "off":
             self._hub_api.remember(key, "")
@@ -672,7 +654,7 @@ class _Said:
         self._hub_api.remember(key, session.session_id)
         return t("Plain texts now go to {name} ({tool}).", name=session_name(session), tool=tool_name(session))
 
-    def _mute(self) -> str:
+    async def do_mute(self) -> str:
         span_s = parse_span(self._rest)
         if span_s is None:
             return t("Say {sign}mute 30m, {sign}mute 2h or {sign}mute off.", sign=self._sign)
@@ -681,7 +663,7 @@ class _Said:
         told = t("Muted for {span}: {effect}", span=render_left(span_s), effect=t(self._channel.muted))
         return told if span_s else t("No longer muted.")
 
-    def _language(self) -> str:
+    async def do_language(self) -> str:
         rest = self._rest
         tag = known_language(rest) or next((tag for tag, name in LANGUAGES.items() if name.lower() == rest.lower()), "")
         if not tag:
@@ -691,7 +673,11 @@ class _Said:
         with reading(Reader(tag)):
             return t("I write English here from now on.")
 
-    async def _away(self) -> str:
+    async def do_here(self) -> str:
+        await self._hub.here()
+        return t("Good. A person who types in a session gets a moment before you are asked here.")
+
+    async def do_away(self) -> str:
         span_s = parse_span(self._rest) if self._rest else None
         if span_s is None and self._rest:
             return t("Say {sign}away, {sign}away 2h or {sign}here.", sign=self._sign)

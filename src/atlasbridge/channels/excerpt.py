@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from atlasbridge.channels.language import t
 from atlasbridge.channels.transcript import marked_answer
@@ -24,15 +25,6 @@ LEAST_QUOTE = 40
 SAYS = "The tool says, in its output"
 EFFECTS = "effects"  # key in a prompt's constraints, written by `core.policy.effects`
 Size = Callable[[str], int]
-CAPTIONS = {
-    SubjectKind.COMMAND: "Command",
-    SubjectKind.EDIT: "Change",
-    SubjectKind.FETCH: "Page",
-    SubjectKind.PLAN: "Plan",
-    SubjectKind.QUESTION: "Question",
-    SubjectKind.TOOL: "Call",
-    SubjectKind.TRUST: "To be trusted",
-}
 
 
 # The text on a card for each effect of `core.policy.effects`: alone, and with its target.
@@ -63,25 +55,23 @@ DISAGREES = "What the tool announced and what its screen shows are not the same.
 MOST_EFFECTS, TARGET_LIMIT = 4, 80
 
 
-VERBS = {
-    SubjectKind.COMMAND: "Run {text}",
-    SubjectKind.EDIT: "Change {text}",
-    SubjectKind.FETCH: "Fetch {text}",
-    SubjectKind.PLAN: "Plan: {text}",
-    SubjectKind.TOOL: "Call {text}",
-    SubjectKind.TRUST: "Trust {text}",
-}
+class KindWords(NamedTuple):
+    """How a kind of subject is named: above its quote, in a headline, and in the title of a card whose first quote is
+    what it names, so that nothing is said twice."""
+
+    caption: str
+    verb: str
+    wants: str
 
 
-# The title of a card whose first quote is what it names, so that nothing is said twice.
-WANTS = {
-    SubjectKind.COMMAND: "{name} wants to run:",
-    SubjectKind.EDIT: "{name} wants to change {text}:",
-    SubjectKind.FETCH: "{name} wants to fetch:",
-    SubjectKind.PLAN: "{name} asks you to approve a plan:",
-    SubjectKind.TOOL: "{name} wants to call:",
-    SubjectKind.TRUST: "{name} asks you to trust:",
-    SubjectKind.QUESTION: "{name} asks:",
+KIND_WORDS = {
+    SubjectKind.COMMAND: KindWords("Command", "Run {text}", "{name} wants to run:"),
+    SubjectKind.EDIT: KindWords("Change", "Change {text}", "{name} wants to change {text}:"),
+    SubjectKind.FETCH: KindWords("Page", "Fetch {text}", "{name} wants to fetch:"),
+    SubjectKind.PLAN: KindWords("Plan", "Plan: {text}", "{name} asks you to approve a plan:"),
+    SubjectKind.QUESTION: KindWords("Question", "{text}", "{name} asks:"),
+    SubjectKind.TOOL: KindWords("Call", "Call {text}", "{name} wants to call:"),
+    SubjectKind.TRUST: KindWords("To be trusted", "Trust {text}", "{name} asks you to trust:"),
 }
 
 
@@ -130,7 +120,7 @@ def quotes_of(prompt: Prompt, titled: bool = False) -> list[Quote]:
 def names_subject(prompt: Prompt) -> bool:
     """Whether a card's title says what is quoted below it."""
     about = prompt.subject
-    return about is not None and bool(about.shown.strip()) and about.kind in WANTS and len(about.targets) < 2
+    return about is not None and bool(about.shown.strip()) and len(about.targets) < 2
 
 
 def _is_enough(prompt: Prompt) -> bool:
@@ -336,7 +326,7 @@ def _caption(subject: Subject) -> str:
     target = _flat(", ".join(subject.targets))[:120]
     folder = _flat(subject.folder)[-80:]
     where = f" · {target}" if target else f" {t('in {folder}', folder=folder)}" if folder else ""
-    return t(CAPTIONS[subject.kind]) + where
+    return t(KIND_WORDS[subject.kind].caption) + where
 
 
 def _is_cut(excerpt: str) -> bool:

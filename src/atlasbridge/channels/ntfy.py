@@ -140,17 +140,10 @@ class NtfyChannel(BaseChannel):
 
     def _painted(self, event: PromptRecord, session: SessionRecord, loud: bool) -> dict[str, Any]:
         body = render_prompt(event, session, self._host, self._own.shows_text, loud)
+        place = f"{self._api.server}/{self._reply_topic}"
+        token = (self._own.reply_token or self._own.access_token).get_secret_value()
         actions = [
-            {
-                "action": "http",
-                "label": button.label,
-                "url": f"{self._api.server}/{self._reply_topic}",
-                "method": "POST",
-                "body": encode_callback(event, button.value),
-                "clear": True,
-                **bearer((self._own.reply_token or self._own.access_token).get_secret_value()),
-            }
-            for button in self._offered(event)
+            posting(button.label, place, encode_callback(event, button.value), token) for button in self._offered(event)
         ]
         if is_ambiguous(event.prompt) and self._own.page_url and not event.prompt.secret:
             actions.append({"action": "view", "label": f"🔎 {t('Show output')}", "url": self._own.page_url})
@@ -352,6 +345,12 @@ class Subscription(Connection):
             await self._hear(event)
 
 
+def posting(label: str, url: str, body: str, access_token: str) -> dict[str, Any]:
+    """A button that posts this text."""
+    button = {"action": "http", "label": label, "url": url, "method": "POST", "body": body, "clear": True}
+    return button | bearer(access_token)
+
+
 def bearer(access_token: str) -> dict[str, Any]:
     """The authorization header for a request, or for a button's request, if the server needs a token."""
     return {"headers": {"Authorization": f"Bearer {access_token}"}} if access_token else {}
@@ -395,15 +394,7 @@ class NtfyIntroduction:
 
     async def prove(self, person_id: str, patience_s: float) -> bool:
         word = secrets.token_hex(8)
-        button = {
-            "action": "http",
-            "label": t(IT_WORKS),
-            "url": f"{self._server}/{self._reply_topic}",
-            "method": "POST",
-            "body": word,
-            "clear": True,
-            **bearer(self._token),
-        }
+        button = posting(t(IT_WORKS), f"{self._server}/{self._reply_topic}", word, self._token)
         try:
             async with asyncio.timeout(patience_s):
                 return await self._await_tap(button, word)

@@ -20,14 +20,13 @@ from atlasbridge.core.prompt.model import Choice, Prompt, PromptRecord, PromptSt
 ANSWER_LIMIT = 60
 HEAD_CHARS = 8
 STILL_OPEN = ("reminder", "postponed", "snoozed", "revoked")
-STAGE_WORDS = {
-    "received": "received, being typed",
-    "typed": "typed",
-    "answered_elsewhere": "received, being typed",
-    "still_there": "typed, but the question is still there. Look at the terminal",
-    "first_key": "the tool took the first key, the rest was not typed",
+STAGES = {
+    "received": ("📨", "received, being typed"),
+    "typed": ("⌨", "typed"),
+    "answered_elsewhere": ("📨", "received, being typed"),
+    "still_there": ("⚠", "typed, but the question is still there. Look at the terminal"),
+    "first_key": ("⌨", "the tool took the first key, the rest was not typed"),
 }
-STAGE_MARKS = {"received": "📨", "answered_elsewhere": "📨", "typed": "⌨", "still_there": "⚠", "first_key": "⌨"}
 WITHDRAWN = {
     "It was answered at the terminal.": "answered at the terminal",
     "The tool moved on.": "the tool moved on",
@@ -103,9 +102,9 @@ def render_outcome(record: PromptRecord, receipt: Receipt, answer: str, who: str
         case "failed":
             return Outcome(f"⚠ {escape_controls(hub_says(receipt.sentence), keep_lines=False)}", detail)
     said = render_answer(prompt, answer) if answer else t("answered")
-    mark = STAGE_MARKS.get(receipt.stage) or ("🛑" if answer and refuses(prompt, answer) else "✅")
-    stage = t(STAGE_WORDS[receipt.stage]) if receipt.stage in STAGE_WORDS else ""
-    return Outcome(f"{mark} {said}{_by(who)} · {moment}", f"{stage}. {detail}".strip(" .") if stage else detail)
+    mark, stage = STAGES.get(receipt.stage, ("🛑" if answer and refuses(prompt, answer) else "✅", ""))
+    told = f"{t(stage)}. {detail}".strip(" .") if stage else detail
+    return Outcome(f"{mark} {said}{_by(who)} · {moment}", told)
 
 
 def timer_typed(record: PromptRecord, receipt: Receipt) -> bool:

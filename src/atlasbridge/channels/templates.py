@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from atlasbridge.channels.excerpt import VERBS, WANTS, cut_to, in_a_line, is_ambiguous, names_subject
+from atlasbridge.channels.excerpt import KIND_WORDS, cut_to, in_a_line, is_ambiguous, names_subject
 from atlasbridge.channels.language import at_time, current_language, hub_says, say_label, t
 from atlasbridge.core.clock import SystemClock, parse_iso
 from atlasbridge.core.escape import escape_controls
@@ -106,7 +106,7 @@ def render_headline(prompt: Prompt, session: SessionRecord) -> str:
     if prompt.idle:
         return f"💬 {t('{name} waits for your next instruction', name=name)}"
     told = prompt.subject is not None and prompt.subject.shown.strip()
-    verb = t(VERBS.get(prompt.subject.kind, "{text}")) if prompt.subject is not None and told else "{text}"
+    verb = t(KIND_WORDS[prompt.subject.kind].verb) if prompt.subject is not None and told else "{text}"
     room = HEADLINE_LIMIT - len(name) - len(verb)
     return f"❓ {verb.replace('{text}', f'“{cut_to(first_line(prompt), room)}”')} · {name}"
 
@@ -119,7 +119,7 @@ def render_title(prompt: Prompt, session: SessionRecord) -> str:
     if about is None or not names_subject(prompt):
         return f"❓ {t('{name} asks:', name=name)}"
     target = escape_controls(about.target or first_line(prompt), keep_lines=False).removeprefix(f"{about.folder}/")
-    return f"❓ {t(WANTS[about.kind], name=name, text=target[-HEADLINE_LIMIT:])}"
+    return f"❓ {t(KIND_WORDS[about.kind].wants, name=name, text=target[-HEADLINE_LIMIT:])}"
 
 
 def render_header(prompt: Prompt, session: SessionRecord, host: str, titled: bool = False) -> str:

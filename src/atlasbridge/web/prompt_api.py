@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncIterator
+from contextlib import aclosing
 from typing import Any
 
 from starlette.responses import Response
@@ -20,7 +21,7 @@ from atlasbridge.core.values import as_dict
 from atlasbridge.web.api import Call, Found, Missing, handles, problem, session_of_peer
 from atlasbridge.web.guard import LOOPBACK, host_name
 from atlasbridge.web.site import Site, Verdict
-from atlasbridge.web.stream import HEARTBEAT_S, encode_event, event_stream, in_language, until_cut
+from atlasbridge.web.stream import encode_event, event_stream, in_language, until_cut
 
 VERDICT_TIMEOUT_S = 15.0
 CHALLENGE = "x-atlasbridge-challenge"
@@ -213,28 +214,17 @@ async def ask(site: Site, call: Call) -> Found:
     inside_session = await session_of_peer(site, call.request)
     label = site.hub_api.mark_asker(body.label or call.caller.identity.partition(":")[2], inside_session)
     asked = RemoteQuestion(body.question_id, call.caller.identity, question, label, body.ttl_s)
-    return event_stream(_pour(site, until_cut(site.hub_api.questions.ask(asked), site.broadcast.cut)))
+    return event_stream(_pour(site, asked))
 
 
-async def _pour(site: Site, told: AsyncGenerator[dict[str, Any], None]) -> AsyncIterator[bytes]:
-    """Stream the events, with keepalives, which also detect a caller that has disconnected."""
+async def _pour(site: Site, asked: RemoteQuestion) -> AsyncIterator[bytes]:
     site.questions += 1
-    step: asyncio.Future[dict[str, Any]] | None = None
     try:
-        while True:
-            step = asyncio.ensure_future(anext(told))
-            while not (await asyncio.wait({step}, timeout=HEARTBEAT_S))[0]:
-                yield STILL_HERE
-            try:
-                yield encode_event(step.result())
-            except StopAsyncIteration:
-                return
+        async with aclosing(until_cut(site.hub_api.questions.ask(asked), site.broadcast.cut, idle={})) as told:
+            async for event in told:
+                yield encode_event(event) if event else STILL_HERE
     finally:
         site.questions -= 1
-        if step is not None and not step.done():
-            step.cancel()
-            await asyncio.gather(step, return_exceptions=True)
-        await told.aclose()
 
 
 @handles(HubOperations.withdraw)

@@ -112,14 +112,20 @@ class Broadcast:
             self._queues.discard(queue)
 
 
-async def until_cut(source: AsyncGenerator[Item, None], cut: asyncio.Event) -> AsyncGenerator[Item, None]:
-    """The items of `source` until it ends or is cut; it is closed in any case."""
+async def until_cut(
+    source: AsyncGenerator[Item, None], cut: asyncio.Event, idle: Item | None = None
+) -> AsyncGenerator[Item, None]:
+    """The items of `source` until it ends or is cut; it is closed in any case. `idle` comes where no item does for a
+    while, which detects a reader that has disconnected."""
     stop = asyncio.ensure_future(cut.wait())
+    beat_s = None if idle is None else HEARTBEAT_S
     try:
         while True:
             step = asyncio.ensure_future(anext(source))
             try:
-                await asyncio.wait({step, stop}, return_when=asyncio.FIRST_COMPLETED)
+                while not (await asyncio.wait({step, stop}, timeout=beat_s, return_when="FIRST_COMPLETED"))[0]:
+                    if idle is not None:
+                        yield idle
                 if not step.done():
                     return
                 item = step.result()

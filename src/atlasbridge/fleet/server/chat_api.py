@@ -31,7 +31,7 @@ from atlasbridge.fleet.server.chat_cache import HERE, ChatCache
 from atlasbridge.fleet.server.context import ServerContext, Trace
 from atlasbridge.fleet.server.database import Database, rows
 from atlasbridge.fleet.server.decisions import Decision, Proposal
-from atlasbridge.fleet.server.lists import FleetPrompt, Key, chat_id
+from atlasbridge.fleet.server.lists import FleetPrompt, Key, chat_id, known_as
 
 log = logging.getLogger(__name__)
 
@@ -462,18 +462,13 @@ class ChatReplies:
 
     def _tell(self, asked: FleetPrompt, reply: InboundReply, person: str, decision: Decision) -> Receipt | Reject:
         by, machine = f"{HERE}:{person}", escape_controls(asked.machine, keep_lines=False)
+        stage, sentence = decision.stage, escape_controls(decision.sentence, keep_lines=False)
         if not decision.settled:
-            sentence = f"Passed on to {machine}, which has not said anything yet."
-            return Receipt("received", sentence, by, reply.value, reply.place)
-        if not decision.ok:
-            return Reject(_reason(decision.stage), escape_controls(decision.sentence, keep_lines=False))
-        return Receipt(
-            decision.stage, escape_controls(decision.sentence, keep_lines=False), by, reply.value, reply.place
-        )
+            stage, sentence = "received", f"Passed on to {machine}, which has not said anything yet."
+        elif not decision.ok:
+            return Reject(_reason(stage), sentence)
+        return Receipt(stage, sentence, by, reply.value, reply.place)
 
 
 def _reason(reason: str) -> Refusal:
-    try:
-        return _REASONS.get(reason) or Refusal(reason)
-    except ValueError:
-        return Refusal.UNAVAILABLE
+    return _REASONS.get(reason) or known_as(Refusal, reason, Refusal.UNAVAILABLE)

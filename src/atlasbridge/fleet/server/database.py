@@ -231,17 +231,14 @@ class Database:
         """Receive notifications of other processes until the connection ends, which raises StoreError."""
         self._teller = 0
         try:
-            connection = await psycopg.AsyncConnection.connect(
-                self.url, autocommit=True, connect_timeout=int(WAIT_S), **_KEEP_ALIVE
-            )
-            async with connection:
+            async with await _connect(self.url) as connection:
                 await connection.execute(f"LISTEN {channel}")
                 ready()
                 async for notice in connection.notifies():
                     if notice.pid != self._teller:
                         hear(notice.payload)
         except psycopg.Error as error:
-            raise StoreError(f"PostgreSQL is away: {_first_line(error)}", "it is tried again") from None
+            raise _away(error) from None
         raise StoreError("PostgreSQL closed the connection", "it is tried again")
 
     @asynccontextmanager
@@ -252,7 +249,7 @@ class Database:
         except (psycopg.OperationalError, psycopg.InterfaceError, PoolTimeout) as error:
             if self._looking is None or self._looking.done():
                 self._looking = asyncio.create_task(self._look(), name="look at connections")
-            raise StoreError(f"PostgreSQL is away: {_first_line(error)}", "it is tried again") from None
+            raise _away(error) from None
         except _UNPREPARED as error:
             hint = "the owner of the database runs: atlasbridge fleet migrate [--role USER]"
             raise StoreError(f"PostgreSQL refuses: {_first_line(error)}", hint) from None
@@ -277,6 +274,10 @@ async def row(connection: Connection, query: Any, *parameters: Any) -> dict[str,
     return found[0] if found else None
 
 
+def _away(error: Exception) -> StoreError:
+    return StoreError(f"PostgreSQL is away: {_first_line(error)}", "it is tried again")
+
+
 def _first_line(error: Exception) -> str:
     return (str(error).strip().splitlines() or [type(error).__name__])[0]
 
@@ -296,6 +297,12 @@ _KEEP_ALIVE: dict[str, Any] = {
     "keepalives_count": 3,
     "tcp_user_timeout": 15_000,
 }
+
+
+async def _connect(url: str) -> psycopg.AsyncConnection[tuple[object, ...]]:
+    """A connection of its own, whose end is noticed soon."""
+    wait_s = int(WAIT_S)
+    return await psycopg.AsyncConnection.connect(url, autocommit=True, connect_timeout=wait_s, **_KEEP_ALIVE)
 
 
 class LeaderLock:
@@ -319,21 +326,16 @@ async def leader_lock(url: str) -> AsyncIterator[LeaderLock | None]:
     """Try to take the leader lock. Yields None if another process has it. Raises StoreError if PostgreSQL is
     unavailable.
     """
-    try:
-        connection = await psycopg.AsyncConnection.connect(
-            url, autocommit=True, connect_timeout=int(WAIT_S), **_KEEP_ALIVE
-        )
-    except psycopg.Error as error:
-        raise StoreError(f"PostgreSQL is away: {error}".splitlines()[0], "it is tried again") from None
     async with contextlib.AsyncExitStack() as stack:
-        stack.push_async_callback(connection.close)
         try:
+            connection = await _connect(url)
+            stack.push_async_callback(connection.close)
             with contextlib.suppress(psycopg.errors.UndefinedObject):  # PostgreSQL 13 does not have this setting
                 await connection.execute(f"SET idle_session_timeout = '{int(SILENT_S)}s'")
             cursor = await connection.execute("SELECT pg_try_advisory_lock(%s)", (LOCK,))
             found = await cursor.fetchone()
         except psycopg.Error as error:
-            raise StoreError(f"PostgreSQL is away: {error}".splitlines()[0], "it is tried again") from None
+            raise _away(error) from None
         yield LeaderLock(connection) if found and found[0] else None
 
 

@@ -11,7 +11,8 @@ import hmac
 import re
 from collections.abc import Mapping
 from datetime import datetime, timedelta
-from typing import Any
+from enum import Enum
+from typing import Any, TypeVar
 
 from psycopg.rows import dict_row
 
@@ -189,6 +190,7 @@ _PUBLIC = ("type", "excerpt", "screen", "choices", "evidence", "safe_default", "
 GONE = "gone"  # the server's state for prompts that a removed machine left open
 _HEX = re.compile(r"[0-9a-f]{8}")
 
+E = TypeVar("E", bound=Enum)
 Key = tuple[str, str]  # the machine, and the id that it uses
 
 
@@ -236,7 +238,7 @@ def read_asked(row: Mapping[str, Any], secret: str, clock: Clock) -> FleetPrompt
         chat_id(key),
         chat_id(session),
         read_prompt(body),
-        read_state(str(row["state"])),
+        known_as(PromptState, row["state"], PromptState.WITHDRAWN),
         nonce_of(secret, key),
         iso(raised),
         iso(expires),
@@ -259,12 +261,12 @@ def read_asked(row: Mapping[str, Any], secret: str, clock: Clock) -> FleetPrompt
     )
 
 
-def read_state(state: str) -> PromptState:
-    """The state of a prompt. For a chat, an unknown state means that the prompt has ended."""
+def known_as(kind: type[E], word: object, otherwise: E) -> E:
+    """The member of an enum that a machine names. One that is not known here is something else, such as an end."""
     try:
-        return PromptState(state)
+        return kind(word)
     except ValueError:
-        return PromptState.WITHDRAWN
+        return otherwise
 
 
 def read_prompt(body: Mapping[str, Any]) -> Prompt:
@@ -304,17 +306,10 @@ def read_session(row: Mapping[str, Any]) -> SessionRecord:
         0,
         0,
         _moment(body.get("started_at")),
-        _session_state(str(row["state"])),
+        known_as(SessionState, row["state"], SessionState.TERMINATED),
         label=_text(body.get("label"), 200),
         machine=str(row["machine"]),
     )
-
-
-def _session_state(state: str) -> SessionState:
-    try:
-        return SessionState(state)
-    except ValueError:
-        return SessionState.TERMINATED
 
 
 def _text(value: Any, most: int | None = None) -> str:
