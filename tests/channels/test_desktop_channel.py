@@ -84,5 +84,5 @@ def test_macos_is_spoken_to_with_arguments_of_their_own() -> None:
     program = choose_program("darwin", find)
     words = show_words(program, "t", '" & do shell script', urgent=True, sound=True)
     assert words[0] == "/usr/bin/osascript" and words[-4:] == ["--", "t", '" & do shell script', "Ping"]
-    assert close_words(program, "7", "t") == []
+    assert close_words(program, "7") == []
     assert choose_program("linux", find) == "/usr/bin/notify-send" and choose_program("linux", lambda name: None) == ""

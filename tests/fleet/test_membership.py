@@ -15,7 +15,6 @@ from atlasbridge.fleet.keys import is_signed, new_key, public_of, sign
 from atlasbridge.fleet.member import joining
 from atlasbridge.fleet.member.membership import (
     FILE_NAME,
-    OLD_NAME,
     FleetMembership,
     forget_membership,
     read_membership,
@@ -32,13 +31,6 @@ def test_it_is_for_its_user_alone_and_read_as_it_was_written(tmp_path: Path) -> 
     assert stat.S_IMODE((tmp_path / FILE_NAME).stat().st_mode) == 0o600
     forget_membership(tmp_path)
     assert list(tmp_path.iterdir()) == []
-
-
-def test_a_machine_that_joined_before_the_file_had_this_name_is_still_a_member(tmp_path: Path) -> None:
-    write_membership(tmp_path, HERE)
-    (tmp_path / FILE_NAME).rename(tmp_path / OLD_NAME)
-    assert read_membership(tmp_path) == HERE
-    assert [path.name for path in tmp_path.iterdir()] == [FILE_NAME]
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"url": 1}', '{"evil": true}'])

@@ -152,7 +152,7 @@ def test_nobody_hears_the_answer_to_anothers_question(hub_api: HubApi, client: C
         asked = pool.submit(client.ask, "Mine?")
         question_id = hub_api.next()["session_id"]
         prompt, open_question = other.open_question_of(Question("Mine?"))
-        open_question._id = question_id  # type: ignore[attr-defined]
+        open_question._id = question_id  # type: ignore[union-attr]
         with pytest.raises(Refused) as refused:
             open_question.ask(prompt)
         assert refused.value.reason == "not_yours"

@@ -8,13 +8,13 @@ import { myAnswer, prompts, receipt, subscribe } from "/model.js";
 import { proofNote } from "/passkey.js";
 import { Screen } from "/screen.js";
 import { asked, effectsOf, sentence as sentenceOf } from "/subject.js";
-import { by, clock, CONFIDENCE, folder, left, moment, t, time } from "/words.js";
+import { by, clock, CONFIDENCE, folder, left, moment, nameOf, stored, t, time } from "/words.js";
 
 const ROUND = 2 * Math.PI * 21;
 export const STAGES = ["received", "typed", "taken"];
 export const stageName = (stage) => ({ received: t("sent"), typed: t("typed"), taken: t("taken") })[stage];
 const SURE_MS = [400, 6000]; // a second tap sooner than this was one tap; later than that, it is a first one again
-const keep = (() => { try { return window.sessionStorage; } catch { return null; } })();
+const keep = stored("sessionStorage");
 
 function ring(prompt) {
   const total = Math.max(1, (Date.parse(prompt.expires_at) - Date.parse(prompt.created_at)) / 1000);
@@ -34,7 +34,6 @@ function ring(prompt) {
 }
 
 const askers = () => ({ ask: t("a command"), mcp: t("an MCP client"), acp: t("an editor's agent") }); // what asks without a terminal
-export const nameOf = (prompt) => prompt.session?.label || prompt.session?.tool || t("A program");
 
 function heading(prompt, host) {
   const session = prompt.session || {};

@@ -3,7 +3,7 @@
 import { may } from "/api.js";
 import { bySoonest, canBeMarked, give, isPermission, labelOf, pick, ways } from "/answering.js";
 import { PLAIN, arrange, el, show, speak, whole } from "/dom.js";
-import { clock, folder, left, t } from "/words.js";
+import { clock, folder, left, nameOf, t } from "/words.js";
 import { prompts } from "/model.js";
 import { effectWords, oneLine, warningOf } from "/subject.js";
 
@@ -126,7 +126,7 @@ export class Inbox {
   makeRow(prompt) {
     const session = prompt.session || {};
     const { line } = about(prompt);
-    const name = session.label || session.tool || t("A program");
+    const name = nameOf(prompt);
     const mark = may("answer") && canBeMarked(prompt) ? el("input", { type: "checkbox", "aria-label": t("Mark {name}", { name }), on: { change: () => this.toggle(prompt.prompt_id) } }) : null;
     return el("li", { cls: `k-${line.kind}` }, el("label", { cls: "tick" }, mark, mark ? null : el("span", { "aria-hidden": "true" })),
       el("a", { cls: "line", href: `#prompt/${prompt.prompt_id}`, "data-row": prompt.prompt_id },
@@ -160,7 +160,7 @@ export class Inbox {
     const close = () => this.box.close();
     const send = el("button", { type: "button", cls: chosen.refuses ? "refuse" : "main", on: { click: () => { close(); this.send(marked, chosen); } } }, t("Answer these {count}", { count: marked.length }));
     show(this.box, el("h2", {}, chosen.refuses ? t("Refuse {count}?", { count: marked.length }) : t("“{label}” to {count}?", { label: chosen.said, count: marked.length })),
-      el("ul", { cls: "sure" }, ...marked.map((prompt) => el("li", {}, el("strong", {}, prompt.session?.label || prompt.session?.tool || t("A program")),
+      el("ul", { cls: "sure" }, ...marked.map((prompt) => el("li", {}, el("strong", {}, nameOf(prompt)),
         whole(el("pre", { tabindex: "0" }, prompt.subject?.text || prompt.question || prompt.excerpt)), effectWords(prompt).length ? el("p", { cls: "effects" }, effectWords(prompt).join(" · ")) : null, warningOf(prompt), el("small", {}, t("gets “{label}”", { label: labelOf(chosen.of(prompt)) }))))),
       el("div", { cls: "row end" }, el("button", { type: "button", on: { click: close } }, t("Cancel")), send));
     this.box.showModal();

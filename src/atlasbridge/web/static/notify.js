@@ -2,10 +2,10 @@
 
 import { call, get, post } from "/api.js";
 import { prompts, subscribe } from "/model.js";
-import { language, t } from "/words.js";
+import { language, nameOf, stored, t } from "/words.js";
 
 const FLAGS = ["notify", "sound"];
-const keep = (() => { try { return window.localStorage; } catch { return null; } })();
+const keep = stored("localStorage");
 let audio = null;
 
 export const wants = (flag) => keep?.getItem(`atlasbridge-${flag}`) === "on";
@@ -59,7 +59,7 @@ async function register() {
 async function announce(prompt) {
   if (wants("sound")) beep();
   if (!wants("notify") || document.visibilityState === "visible" || !("Notification" in window) || Notification.permission !== "granted") return;
-  const name = prompt.session?.label || prompt.session?.tool || t("A program");
+  const name = nameOf(prompt);
   const title = prompt.constraints.idle ? t("{name} is finished", { name }) : t("{name} asks", { name });
   const options = { body: prompt.constraints.secret ? t("It asks for a secret.") : prompt.excerpt, tag: prompt.prompt_id, icon: "/icon-192.png", data: { url: `/#prompt/${prompt.prompt_id}` } };
   const registration = await worker();

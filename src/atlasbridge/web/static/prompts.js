@@ -8,7 +8,7 @@ import { el, empty, show, speak } from "/dom.js";
 import { Inbox } from "/inbox.js";
 import { link, myAnswer, prompts, settled, subscribe, waiting } from "/model.js";
 import { sentence } from "/subject.js";
-import { OPEN, stateName, t } from "/words.js";
+import { nameOf, OPEN, stateName, t } from "/words.js";
 
 export function promptsView(main, page, given, name) {
   let [id, listed] = [given || "", name === "list"];
@@ -138,7 +138,7 @@ export function promptsView(main, page, given, name) {
 
   const timer = setInterval(tick, 1000);
   const stop = subscribe((change) => {
-    if (change.kind === "prompt" && change.event === "prompt.raised" && change.prompt) speak(t("{name} asks: {text}", { name: change.prompt.session?.label || change.prompt.session?.tool || t("A program"), text: sentence(change.prompt) }));
+    if (change.kind === "prompt" && change.event === "prompt.raised" && change.prompt) speak(t("{name} asks: {text}", { name: nameOf(change.prompt), text: sentence(change.prompt) }));
     soon();
   });
 

@@ -2,6 +2,10 @@
 
 import "/texts.js";
 
+// null where this browser keeps nothing for this page
+/** @param {"localStorage" | "sessionStorage"} where */
+export const stored = (where) => { try { return window[where]; } catch { return null; } };
+
 let skew = 0; // the hub's clock minus ours, in milliseconds
 
 export function setServerTime(text) {
@@ -38,6 +42,8 @@ export function folder(path) {
   return parts.length > 2 ? `…/${parts.slice(-2).join("/")}` : String(path || "");
 }
 
+export const nameOf = (prompt) => prompt.session?.label || prompt.session?.tool || t("A program");
+
 export const short = (id) => String(id || "").slice(0, 8);
 
 export const CONFIDENCE = () => ({ high: [t("sure"), "good"], med: [t("likely"), ""], low: [t("a guess"), "warn"] });
@@ -70,7 +76,7 @@ export function by(identity) {
 
 export const { label: labelText, t, use: useTexts } = globalThis.AtlasTexts;
 const { choose, load } = globalThis.AtlasTexts;
-const keep = (() => { try { return window.localStorage; } catch { return null; } })();
+const keep = stored("localStorage");
 
 export const chosenLanguage = () => keep?.getItem("atlasbridge-language") || "";
 export const language = () => choose(chosenLanguage());
