@@ -18,7 +18,7 @@ from tests.web.conftest import bearer
 from atlasbridge.core.clock import ManualClock
 from atlasbridge.web import access as access_module
 from atlasbridge.web import access as device_module
-from atlasbridge.web.access import EMPTY_DIGEST, Access, Caller, Entry, proof, same
+from atlasbridge.web.access import Access, Caller, Entry, digest, proof, same
 from atlasbridge.web.api import OVER_HTTP as OPERATIONS
 from atlasbridge.web.api import in_body
 from atlasbridge.web.settings import WebSettings
@@ -34,8 +34,8 @@ def redeem(access: Access, link: str) -> Entry | None:
 
 
 def asks(access: Access, entry: Entry) -> Caller | None:
-    given = proof(entry.key, "page", access.epoch, "GET", "/api/v1/me", EMPTY_DIGEST)
-    return access.page(entry.cookie, f"{access.epoch}.{EMPTY_DIGEST}.{given}", "GET", "/api/v1/me")
+    given = proof(entry.key, "page", access.epoch, "GET", "/api/v1/me", digest(""))
+    return access.page(entry.cookie, f"{access.epoch}.{digest('')}.{given}", "GET", "/api/v1/me")
 
 
 @pytest.mark.parametrize(

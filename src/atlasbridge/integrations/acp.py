@@ -26,7 +26,7 @@ from atlasbridge.core.prompt.question import (
     beside_command,
     prompt_of,
 )
-from atlasbridge.core.values import frozen, mutable, replace
+from atlasbridge.core.values import frozen, replace
 from atlasbridge.integrations.caller_label import Origin
 from atlasbridge.integrations.open_question import OpenQuestion
 
@@ -235,12 +235,6 @@ FORWARDED = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP", "SIGIN
 NewQuestion = Callable[[Origin], OpenQuestion]
 
 
-@mutable
-class _Pending:
-    permission: Permission
-    open_question: OpenQuestion
-
-
 class _Side:
     """An output side: writes whole lines, one at a time, from any thread."""
 
@@ -265,7 +259,7 @@ class AcpProxy:
         self._new_question = new_question
         # one winner; never held while writing, because a side that does not read would block both
         self._lock = threading.Lock()
-        self._pending: dict[str, _Pending] = {}
+        self._pending: dict[str, OpenQuestion] = {}
         self._sessions = AcpSessions()
         self._asking: list[threading.Thread] = []
         self._settled: set[str] = set()  # answered by the hub: the editor's answer is too late
@@ -282,9 +276,9 @@ class AcpProxy:
         open_question = self._new_question(self._origin)
         with self._lock:
             before = self._pending.get(permission.key)
-            self._pending[permission.key] = _Pending(permission, open_question)
+            self._pending[permission.key] = open_question
         if before is not None:
-            before.open_question.withdraw()
+            before.withdraw()
         self._to_editor.write(line)
         asking = threading.Thread(target=self._ask, args=(permission, open_question), name="permission", daemon=True)
         self._asking = [*(other for other in self._asking if other.is_alive()), asking]
@@ -295,7 +289,7 @@ class AcpProxy:
         with self._lock:
             pending = self._pending.pop(key, None)
         if pending is not None:
-            pending.open_question.withdraw()
+            pending.withdraw()
 
     def from_editor(self, line: bytes) -> None:
         """Pass a line of the editor on, unless the hub has already answered that request."""
@@ -309,14 +303,14 @@ class AcpProxy:
             pending = self._pending.pop(key, None)
         self._to_agent.write(line)
         if pending is not None:
-            pending.open_question.withdraw()
+            pending.withdraw()
 
     def withdraw_all(self) -> None:
         """The agent has ended: withdraw all open questions."""
         with self._lock:
             left, self._pending = list(self._pending.values()), {}
         for pending in left:
-            pending.open_question.withdraw()
+            pending.withdraw()
 
     def wait_for_integrations(self) -> None:
         """Wait until the hub has received every withdrawal."""
@@ -329,8 +323,7 @@ class AcpProxy:
         except AtlasBridgeError:
             return  # no hub is available; the editor has the question
         with self._lock:
-            pending = self._pending.get(permission.key)
-            if handed.answer is None or pending is None or pending.open_question is not open_question:
+            if handed.answer is None or self._pending.get(permission.key) is not open_question:
                 return  # no answer, the editor was first, or the agent asked again with the same id
             del self._pending[permission.key]
             self._settled.add(permission.key)

@@ -21,7 +21,6 @@ from atlasbridge.core.errors import AtlasBridgeError, ConfigError, HubUnavailabl
 from atlasbridge.core.ids import new_id
 from atlasbridge.core.prompt.model import Answer, Prompt
 from atlasbridge.core.prompt.question import Handed, Question
-from atlasbridge.core.values import frozen
 
 # A client for the hub's HTTP API: requests and streams with a token, to a hub that has proven its identity first.
 # Blocking, standard library only.
@@ -39,14 +38,6 @@ class Refused(AtlasBridgeError):
         super().__init__(sentence)
         self.reason = reason
         self.status = status
-
-
-@frozen
-class StreamEvent:
-    """One event of a stream."""
-
-    event_id: str
-    data: dict[str, Any]
 
 
 class HttpClient:
@@ -76,8 +67,8 @@ class HttpClient:
 
     def stream(
         self, connection: http.client.HTTPConnection, method: str, path: str, body: Any = None, last_id: str = ""
-    ) -> Iterator[StreamEvent]:
-        """Yield events until the hub ends the stream; a broken connection raises HubUnavailable."""
+    ) -> Iterator[tuple[str, dict[str, Any]]]:
+        """Yield id and data of each event until the hub ends the stream. Raises HubUnavailable if it breaks."""
         more = {"Last-Event-ID": last_id} if last_id else {}
         try:
             response = self._send(connection, method, path, body, more)
@@ -88,7 +79,7 @@ class HttpClient:
                 if name == "id":
                     event_id = value
                 elif name == "data":
-                    yield StreamEvent(event_id, json.loads(value))
+                    yield event_id, json.loads(value)
         except (OSError, http.client.HTTPException, ValueError) as error:
             raise HubUnavailable(f"the hub went away: {error}") from error
 
@@ -148,15 +139,6 @@ class HttpClient:
         return response
 
 
-def wake(connection: http.client.HTTPConnection) -> None:
-    """Wake a thread that reads from the connection, by shutting it down."""
-    try:
-        if connection.sock is not None:
-            connection.sock.shutdown(socket.SHUT_RDWR)
-    except OSError:
-        pass  # it has ended by itself
-
-
 RETRY_S = 0.25
 
 
@@ -179,8 +161,11 @@ class HttpQuestion:
     def withdraw(self) -> None:
         self._left.set()
         connection = self._connection
-        if connection is not None:
-            wake(connection)
+        try:
+            if connection is not None and connection.sock is not None:
+                connection.sock.shutdown(socket.SHUT_RDWR)  # wakes the thread that reads
+        except OSError:
+            pass  # it has ended by itself
 
     def ask(self, prompt: Prompt, ttl_s: float | None = None) -> Handed:
         asked = False
@@ -206,16 +191,16 @@ class HttpQuestion:
         connection = self._client.connect(REQUEST_S)
         self._connection = connection
         try:
-            for said in self._client.stream(connection, "POST", "/questions", self._body(ttl_s)):
-                match said.data.get("outcome"):
+            for _, said in self._client.stream(connection, "POST", "/questions", self._body(ttl_s)):
+                match said.get("outcome"):
                     case None:
                         continue
                     case "lost":
                         self._id = new_id()  # the secret was lost with its hub
                         return None
                     case "answered":
-                        answer = Answer.from_json(said.data["answer"])
-                        return Handed("answered", answer, str(said.data.get("by", "")))
+                        answer = Answer.from_json(said["answer"])
+                        return Handed("answered", answer, str(said.get("by", "")))
                     case outcome:
                         return Handed(str(outcome))
             return None

@@ -110,9 +110,9 @@ class HttpTransport:
                     if again:
                         yield AGAIN
                     again = True
-                    for said in self._client.stream(connection, "GET", "/events", last_id=last_id):
-                        last_id = said.event_id or last_id
-                        yield from (_event(event) for event in _told(said.data) if _is_of(event, session))
+                    for event_id, said in self._client.stream(connection, "GET", "/events", last_id=last_id):
+                        last_id = event_id or last_id
+                        yield from (_event(event) for event in _told(said) if _is_of(event, session))
             except HubUnavailable:
                 pass  # it is restarting
             again = True

@@ -26,7 +26,6 @@ from atlasbridge.web.settings import WebSettings
 # request, "device" derives a browser's key from a link's key.
 
 KEY_BYTES = 32
-EMPTY_DIGEST = hashlib.sha256(b"").hexdigest()
 
 
 def mac(key: bytes, purpose: str, *parts: str) -> bytes:
