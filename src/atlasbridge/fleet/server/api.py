@@ -58,7 +58,7 @@ _NO_SESSION = Refused("unknown_session", "There is no such session.")
 
 
 Json = dict[str, Any]
-NOBODY_CALLED = ("unknown_person", "There is nobody called {name!r}.")
+NOBODY_CALLED = ("unknown_person", "There is nobody called {name}.")
 # Operations that change rows and do nothing else, with the refusal where there was nothing to change.
 CHANGES: dict[str, tuple[Callable[..., Awaitable[Any]], str, str]] = {
     "add_person": (people.add, "", ""),
