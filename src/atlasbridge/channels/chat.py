@@ -175,16 +175,8 @@ class SessionThreads:
     """One thread (or topic) per session in the group rooms of a chat. Replies in it are about that session. The hub's
     notes store the threads, so that a restarted hub continues them."""
 
-    def __init__(
-        self,
-        hub_api: HubApi,
-        channel: str,
-        rooms: Collection[str],
-        make: Callable[[str, SessionRecord], Awaitable[str]],
-    ) -> None:
-        """`make` opens a thread and returns its id, or "" if that room can have none."""
-        self._hub_api, self._channel, self._make = hub_api, channel, make
-        self._rooms = frozenset(rooms)
+    def __init__(self, channel: ChatChannel, rooms: Collection[str]) -> None:
+        self._channel, self._hub_api, self._rooms = channel, channel.hub_api, frozenset(rooms)
         self._turn = asyncio.Lock()
 
     def thread_of(self, room: str, session_id: str) -> str:
@@ -193,19 +185,20 @@ class SessionThreads:
     def session_at(self, room: str, thread: str) -> str:
         """The session that commands and texts in this thread are about."""
         known = room in self._rooms and thread
-        return self._hub_api.recall(f"{self._channel}.switch.{room}/{thread}") if known else ""
+        return self._hub_api.recall(f"{self._channel.name}.switch.{room}/{thread}") if known else ""
 
     async def open(self, session: SessionRecord) -> None:
         """Open the threads of a session. Without a thread, messages go to the room itself. A session that only some
         people are allowed to see gets no thread, because everyone in the room could read it."""
         missing = [room for room in self._rooms if not self.thread_of(room, session.session_id)]
-        readers = self._hub_api.readers(session.session_id, self._channel)
+        readers = self._hub_api.readers(session.session_id, self._channel.name)
         if not missing or readers is not None or self._has_ended(session):
             return
         try:
             async with asyncio.timeout(OPENING_S), self._turn:
                 for room in missing:
-                    if not self.thread_of(room, session.session_id) and (thread := await self._make(room, session)):
+                    known = self.thread_of(room, session.session_id)
+                    if not known and (thread := await self._channel.make_thread(room, session)):
                         self._remember(room, thread, session.session_id, thread)
         except (TimeoutError, ChannelError) as fault:
             log.info("no thread for %s now: %s", short_id(session.session_id), fault or "it takes too long")
@@ -220,10 +213,10 @@ class SessionThreads:
 
     def _remember(self, room: str, thread: str, about: str, value: str, session_id: str = "") -> None:
         self._hub_api.remember(self._key(room, session_id or about), value)
-        self._hub_api.remember(f"{self._channel}.switch.{room}/{thread}", about)
+        self._hub_api.remember(f"{self._channel.name}.switch.{room}/{thread}", about)
 
     def _key(self, room: str, session_id: str) -> str:
-        return f"{self._channel}.thread.{room}.{session_id}"
+        return f"{self._channel.name}.thread.{room}.{session_id}"
 
     def _has_ended(self, session: SessionRecord) -> bool:
         now = self._hub_api.session(session.session_id) or session
@@ -263,7 +256,7 @@ class ChatChannel(BaseChannel):
         self._held: Newest[Place, str] = Newest(KEPT_TEXTS)  # texts that wait until the person chooses their prompt
         self._seen, self._strangers = SeenUpdates(hub_api, name), Strangers(hub_api, name)
         self._received = Received(self, getattr(own, "transcriber", ()))
-        self._threads = SessionThreads(hub_api, name, threaded, self._make_thread)
+        self._threads = SessionThreads(self, threaded)
         self._replies: asyncio.Queue[InboundReply] = asyncio.Queue()
         self._given: Newest[tuple[str, str], str] = Newest(KEPT_ENDS)
         self._ends: Newest[str, tuple[PromptRecord, Receipt]] = Newest(KEPT_ENDS)
@@ -312,7 +305,8 @@ class ChatChannel(BaseChannel):
         """Parameters that make a message the answer to this one."""
         return {}
 
-    async def _make_thread(self, room: str, session: SessionRecord) -> str:
+    async def make_thread(self, room: str, session: SessionRecord) -> str:
+        """Open a thread and return its id, or "" if that room can have none."""
         return ""
 
     async def _thread_ended(self, room: str, thread: str) -> None:

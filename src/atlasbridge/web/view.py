@@ -26,7 +26,7 @@ def render_session(session: SessionRecord) -> dict[str, Any]:
 
 
 def render_prompt(record: PromptRecord, session: SessionRecord | None) -> dict[str, Any]:
-    out: dict[str, Any] = _clean(record.to_json())
+    out: dict[str, Any] = render_plain(record.to_json())
     out["asked"] = escape_controls(record.prompt.asked)
     prompt = record.prompt
     out["digest"] = prompt.digest
@@ -44,9 +44,15 @@ def render_prompt(record: PromptRecord, session: SessionRecord | None) -> dict[s
     return out
 
 
-def render_plain(value: Any) -> Any:
+def render_plain(value: Any, show: Callable[[str], str] = escape_controls) -> Any:
     """Escape every text in a value from the hub."""
-    return _clean(value)
+    if isinstance(value, str):
+        return show(value)
+    if isinstance(value, dict):
+        return {name: render_plain(item, show) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [render_plain(item, show) for item in value]
+    return value
 
 
 def render_answer(record: PromptRecord, answer: dict[str, Any]) -> dict[str, Any]:
@@ -60,7 +66,7 @@ def render_answer(record: PromptRecord, answer: dict[str, Any]) -> dict[str, Any
         label = ", ".join(labels.get(part, part) for part in value.split(",")) or "none of them"
     else:
         label = words or value
-    shown: dict[str, Any] = _clean({**answer, "label": label})
+    shown: dict[str, Any] = render_plain({**answer, "label": label})
     return shown
 
 
@@ -73,7 +79,8 @@ def takes_text(record: PromptRecord) -> bool:
 
 def render_screen(frame: dict[str, Any]) -> dict[str, Any]:
     """The host's format of a screen with its texts escaped. `why` is only for `lab explain`."""
-    cleaned: dict[str, Any] = _clean({name: value for name, value in frame.items() if name != "why"}, _visible_cells)
+    shown = {name: value for name, value in frame.items() if name != "why"}
+    cleaned: dict[str, Any] = render_plain(shown, _visible_cells)
     return cleaned
 
 
@@ -90,13 +97,3 @@ def diff_screen(before: dict[str, Any] | None, now: dict[str, Any]) -> dict[str,
         return now
     changed = {str(at): row for at, row in enumerate(rows) if row != old[at]}
     return {**{name: value for name, value in now.items() if name != "styled"}, "changed": changed}
-
-
-def _clean(value: Any, show: Callable[[str], str] = escape_controls) -> Any:
-    if isinstance(value, str):
-        return show(value)
-    if isinstance(value, dict):
-        return {name: _clean(item, show) for name, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_clean(item, show) for item in value]
-    return value

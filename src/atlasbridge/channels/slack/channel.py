@@ -174,7 +174,7 @@ class SlackChannel(ChatChannel):
         elif token.room:
             super().tell(token, sentence)
 
-    async def _make_thread(self, room: str, session: SessionRecord) -> str:
+    async def make_thread(self, room: str, session: SessionRecord) -> str:
         begins = f"🧵 {session_name(session)} · {tool_name(session)} · {short_id(session.session_id)} · {session.cwd}"
         return (await self._outbox.send(room, self._paint(cards.notice(begins)))).message
 

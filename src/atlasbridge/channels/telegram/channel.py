@@ -171,7 +171,7 @@ class TelegramChannel(ChatChannel):
 
     # topics: in groups that are forums and where the bot is allowed to manage topics
 
-    async def _make_thread(self, room: str, session: SessionRecord) -> str:
+    async def make_thread(self, room: str, session: SessionRecord) -> str:
         if room in self._no_forums:
             return ""
         name = f"{session_name(session)} · {tool_name(session)} · {short_id(session.session_id)}"[:NAME_LIMIT]

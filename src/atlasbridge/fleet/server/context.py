@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
@@ -17,6 +17,9 @@ from atlasbridge.fleet.server.database import BOARD, Database, Wakeups, called_w
 from atlasbridge.fleet.server.decisions import Decision
 from atlasbridge.fleet.server.machines import Identity, identity_of
 from atlasbridge.fleet.server.push import FleetPush
+
+if TYPE_CHECKING:
+    from atlasbridge.fleet.server.chats import Chats
 
 # Metrics for Prometheus: counts and durations only, no names, questions or answers.
 #
@@ -83,21 +86,8 @@ CLEAN_S = 3600.0
 KEEP_S = 90 * 86_400.0  # the default of a hub, too
 
 
-class Trace(Protocol):
-    """Adds a span to the trace of a prompt. Times are wall-clock times."""
-
-    def __call__(self, prompt_id: str, name: str, began: float, ended: float, /, **more: str) -> None: ...
-
-
-def no_trace(prompt_id: str, name: str, began: float, ended: float, /, **more: str) -> None:
-    """The default when tracing is off."""
-
-
-class Works(Protocol):
-    """A component that runs as a background task of this process."""
-
-    async def run(self) -> None: ...
-    def health(self) -> dict[str, Any]: ...
+# Adds a span to the trace of a prompt: its id, a name, and when it began and ended as wall-clock times; more by name.
+Trace = Callable[..., None]
 
 
 class ServerContext:
@@ -110,9 +100,9 @@ class ServerContext:
         self.pages = 0
         self.metrics = Metrics()
         self.keep_s = keep_s
-        self.trace: Trace = no_trace
+        self.trace: Trace = lambda *_, **more: None
         self.push = FleetPush(database, self.wakeups, self.url)
-        self.chats: Works | None = None  # None if this process never serves the chats
+        self.chats: Chats | None = None  # None if this process never serves the chats
         self._identity: Identity | None = None
         self._began = database.clock.now()
 
