@@ -28,12 +28,17 @@ def keep_private(descriptor: int) -> None:
 
 
 def write_private(path: Path, text: str) -> None:
-    """Writes a file atomically, readable by this user only."""
-    draft = path.with_name(f".{path.name}.{os.getpid()}")
-    with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | OWN_FILE, 0o600), "w", encoding="utf-8") as file:
+    """Writes a new file that only this user can ever read. It replaces a file of this name, and follows no link."""
+    path.unlink(missing_ok=True)
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | OWN_FILE, 0o600)
+    with open(descriptor, "w", encoding="utf-8", newline="\n") as file:
         file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
+
+
+def replace_private(path: Path, text: str) -> None:
+    """The same, and whoever reads it finds the old text or the new one, whole."""
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    write_private(draft, text)
     os.replace(draft, path)
 
 

@@ -24,7 +24,7 @@ from atlasbridge.core.escape import escape_controls
 from atlasbridge.core.ports import MachineApi
 from atlasbridge.core.prompt.model import OPEN, InboundReply, PromptRecord, Receipt, Reject
 from atlasbridge.core.session.model import SessionRecord
-from atlasbridge.core.system import write_private
+from atlasbridge.core.system import replace_private
 from atlasbridge.web import admin_api, mcp_api, prompt_api, session_api
 from atlasbridge.web.access import Access
 from atlasbridge.web.admin_api import PageCommands, best_page
@@ -126,7 +126,7 @@ class WebChannel(BaseChannel):
                     self.site.fingerprint = place.fingerprint
         if self.url:
             record = {"url": self.url, "port": self.site.access.port, "pid": os.getpid(), "urls": self.site.urls}
-            write_private(self._record, json.dumps(record))
+            replace_private(self._record, json.dumps(record))
             self._say_where()
         return [place for place in self.places if place.listener is None]
 

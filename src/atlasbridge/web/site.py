@@ -23,7 +23,7 @@ from atlasbridge.core.ports import MachineApi
 from atlasbridge.core.prompt.model import OPEN, InboundReply, PromptRecord, Receipt, Reject
 from atlasbridge.core.prompt.redact import redact_data
 from atlasbridge.core.session.model import SessionRecord
-from atlasbridge.core.system import write_private
+from atlasbridge.core.system import replace_private
 from atlasbridge.core.system_setup import read_setup
 from atlasbridge.core.values import mutable, replace
 from atlasbridge.web.access import Access, Device
@@ -145,7 +145,7 @@ class Reports:
         at = iso(self._clock.wall())
         path = self._folder / f"{at[:19].replace(':', '')}-{short_id(new_id())}.json"
         record = {"prompt_id": prompt_id, "verdict": verdict, "at": at, "session_id": session_id, "note": note}
-        write_private(path, json.dumps(redact_data({**record, **detail})))
+        replace_private(path, json.dumps(redact_data({**record, **detail})))
         return path
 
     def count(self, verdict: str = "") -> int:

@@ -21,7 +21,7 @@ from atlasbridge.core.operations import Caller, HubAs, Perform
 from atlasbridge.core.policy.approval import PROOF
 from atlasbridge.core.prompt.model import PromptRecord
 from atlasbridge.core.session.model import SessionRecord
-from atlasbridge.core.system import write_private
+from atlasbridge.core.system import replace_private
 from atlasbridge.core.values import replace
 
 if TYPE_CHECKING:
@@ -244,7 +244,7 @@ class LocalHubApi:
     def use_rules(self, path: Path, text: str, digest: str) -> None:
         """Records the server's rules, writes them to `path` and applies them from now on."""
         self.ledger.note(AuditEvent.POLICY_TRUSTED, path=path.name, rule_digest=digest, decided_by=CHANNEL)
-        write_private(path, text)
+        replace_private(path, text)
         self._read_rules()
 
     def _session_item(self, session_id: str) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from atlasbridge.core.errors import ConfigError
-from atlasbridge.core.system import write_private
+from atlasbridge.core.system import replace_private
 from atlasbridge.core.values import as_dict, frozen, replace
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def read_membership(home: Path) -> FleetMembership | None:
 
 
 def write_membership(home: Path, membership: FleetMembership) -> None:
-    write_private(home / FILE_NAME, json.dumps(as_dict(membership)))
+    replace_private(home / FILE_NAME, json.dumps(as_dict(membership)))
 
 
 def forget_membership(home: Path) -> None:
