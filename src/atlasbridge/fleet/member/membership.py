@@ -53,6 +53,8 @@ def read_membership(home: Path) -> FleetMembership | None:
 
 def write_membership(home: Path, membership: FleetMembership) -> None:
     replace_private(home / FILE_NAME, json.dumps(as_dict(membership)))
+    with open(home / FILE_NAME, "r+b") as file:
+        os.fsync(file.fileno())  # the key is nowhere else
 
 
 def forget_membership(home: Path) -> None:
