@@ -81,8 +81,8 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 
 def pytest_runtest_setup() -> None:
-    """A command that a test before ran in this process has hidden its memory, and with it which sockets are its own: for
-    all but root the page could no longer see who asks it."""
+    """A command that a test before ran in this process has hidden its memory, and with it which sockets are its own:
+    for all but root the page could no longer see who asks it."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, 1, 0, 0, 0)
 
