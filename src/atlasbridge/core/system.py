@@ -36,7 +36,7 @@ def write_private(path: Path, text: str) -> None:
 
 
 def replace_private(path: Path, text: str) -> None:
-    """The same, and whoever reads it finds the old text or the new one, whole."""
+    """The same, and a reader finds the old text or the new one, whole."""
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     write_private(draft, text)
     os.replace(draft, path)
