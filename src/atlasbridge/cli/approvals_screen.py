@@ -20,6 +20,7 @@ from atlasbridge.core.clock import SystemClock
 from atlasbridge.core.daemon.request import HubClient
 from atlasbridge.core.errors import HubUnavailable
 from atlasbridge.core.escape import escape_controls
+from atlasbridge.core.host.wakeup import Wakeup
 from atlasbridge.core.policy.rule import SPANS, Span
 from atlasbridge.core.process import own_environ, own_python
 from atlasbridge.core.session.model import INTEGRATIONS
@@ -541,13 +542,12 @@ class Watch:
         self._rings = rings
         self._hub: HubClient | None = None
         self._clock = SystemClock()
-        self._bell, self._ring = os.pipe()
-        os.set_blocking(self._ring, False)
+        self._wakeup = Wakeup()
         self._state = ViewState()
         self._keys = KeyReader()
         self._told: SimpleQueue[tuple[str, str, str]] = SimpleQueue()
         self._goes_on = True
-        self._screen = FullScreen(self._ring)
+        self._screen = FullScreen(self._wakeup.write_fd)
 
     def run(self) -> None:
         threading.Thread(target=self._listen, daemon=True, name="approvals-events").start()
@@ -564,26 +564,19 @@ class Watch:
         while True:
             try:
                 with hub_client() as events:
-                    self._wake()
+                    self._wakeup.set()
                     for _ in events.stream("events", follow=True):
-                        self._wake()
+                        self._wakeup.set()
             except HubUnavailable:
                 pass  # the drawing thread reports it
-            self._wake()
+            self._wakeup.set()
             time.sleep(RETRY_S)
-
-    def _wake(self) -> None:
-        try:
-            os.write(self._ring, b".")
-        except BlockingIOError:
-            pass  # a wake-up is pending already
 
     def _wait(self) -> list[Key]:
         """Return keys, or none after an event or a timeout (displayed ages change)."""
         wait_s = self._keys.wait_s(self._clock.now())
-        ready, _, _ = select.select([0, self._bell], [], [], LOOK_S if wait_s is None else min(wait_s, LOOK_S))
-        if self._bell in ready:
-            os.read(self._bell, 4096)
+        ready, _, _ = select.select([0, self._wakeup.fileno()], [], [], LOOK_S if wait_s is None else min(wait_s, LOOK_S))
+        self._wakeup.clear()
         if 0 not in ready:
             return self._keys.due(self._clock.now())
         data = os.read(0, 4096)
@@ -835,7 +828,7 @@ class Watch:
             except HubUnavailable as error:
                 text = f"whether the answer was taken is not known ({error}): look at the session"
             self._told.put((prompt_id, escape_controls(str(text), keep_lines=False), words if refused else ""))
-            self._wake()
+            self._wakeup.set()
 
         threading.Thread(target=send, daemon=True, name="approvals-answer").start()
 

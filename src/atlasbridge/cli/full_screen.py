@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import select
 import signal
 import sys
@@ -16,6 +17,7 @@ from atlasbridge.cli.printing import hub_client
 from atlasbridge.core.clock import SystemClock
 from atlasbridge.core.errors import AtlasBridgeError, HubUnavailable
 from atlasbridge.core.escape import escape_controls
+from atlasbridge.core.host.wakeup import Wakeup
 from atlasbridge.core.screen.style import render_colours
 from atlasbridge.core.values import frozen
 
@@ -102,14 +104,47 @@ ESCAPE_S: Final = 0.1  # a later byte does not belong to the same sequence
 SILENCE_S: Final = 1.0  # a string with a longer pause is not a string: the person pressed Alt and a letter
 LONGEST_PASTE: Final = 1 << 20
 
-_ESC, _BEL, _CSI, _SS3, _ST = 0x1B, 0x07, 0x9B, 0x8F, 0x9C
-_STRINGS: Final = {0x90, 0x98, 0x9D, 0x9E, 0x9F}  # DCS, SOS, OSC, PM, APC
-_OSC: Final = 0x9D
-_PASTE_BEGINS, _PASTE_ENDS = b"200~", b"\x1b[201~"
-_FOLLOWED_BY: Final = {b"M": 3, b"t": 2, b"T": 6, b"[": 1}  # an old mouse position; a function key of the Linux console
 _SHIFT_OR_LOCK: Final = 1 | 64 | 128
 _CONTROL: Final = 4
 _RELEASED: Final = "3"
+_PASTE_ENDS: Final = b"\x1b[201~"
+
+# Each introducer in 7-bit form, and in 8-bit form with or without the byte that UTF-8 puts before it.
+_CSI, _SS3, _OSC = rb"(?:\x1b\[|\xc2?\x9b)", rb"(?:\x1bO|\xc2?\x8f)", rb"(?:\x1b\]|\xc2?\x9d)"
+_STRING = rb"(?:\x1b[PX^_]|\xc2?[\x90\x98\x9e\x9f])"  # DCS, SOS, PM and APC
+_BROKEN_CHARACTER = rb"[\xc2-\xdf]|[\xe0-\xef][\x80-\xbf]?|[\xf0-\xf4][\x80-\xbf]{0,2}"
+_AFTER = (
+    rb"(?:[\x80-\xbf]*[^\x80-\xbf])"  # a character behind a report: its first byte, after the rest of the one before
+)
+_PIECES: Final = {  # the first that fits counts
+    "paste": _CSI + rb"200~",
+    # an old mouse position; a function key of the Linux console
+    "report": _CSI + rb"(?:M%b{3}|t%b{2}|T%b{6}|\[%b)" % ((_AFTER,) * 4),
+    "unfinished": (
+        rb"(?:"
+        + _CSI
+        + rb"(?:M%b{0,2}|t%b?|T%b{0,5}|\[)[\x80-\xbf]*" % ((_AFTER,) * 3)
+        + rb"|"
+        + _CSI
+        + rb"[ -?]*|"
+        + _SS3
+        + rb"[0-?]*|\x1b(?:[ -/][\x00-/]*)?|"
+        + _BROKEN_CHARACTER
+        + rb")\Z"
+    ),
+    "csi": _CSI + rb"(?P<body>[ -?]*[@-~])",
+    "ss3": _SS3 + rb"(?P<name>[0-?]*[@-~])",
+    "osc": _OSC + rb"[^\x07\x1b\x9c]*",
+    "string": _STRING + rb"[^\x1b\x9c]*",
+    "escape": rb"\x1b[ -/][\x00-/]*[0-\xff]",
+    "key": (
+        rb"[\x00-\x1a\x1c-\x7f]|\x1b(?=\x1b)|\x1b[^\x1b -/OPX\[\]^_\x80-\xff]"
+        rb"|\xc2[\xa0-\xbf]|[\xc3-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3}"
+    ),
+    "broken": _CSI + rb"[ -?]*[^\x1b]?|" + _SS3 + rb"[0-?]*.|\xc2[\x80-\x9f]|" + _BROKEN_CHARACTER + rb"|.",
+}
+_PIECE = re.compile(b"|".join(b"(?P<%b>%b)" % (name.encode(), piece) for name, piece in _PIECES.items()), re.DOTALL)
+_PASTED = re.compile(_PIECES["paste"] + b"(.*)", re.DOTALL)
 
 
 @frozen
@@ -125,10 +160,7 @@ class KeyReader:
     """Call `feed` with the bytes, and `due` again after `wait_s`: a key that could be alone is delayed for a moment."""
 
     def __init__(self) -> None:
-        self._state = "ground"  # ground, escape, csi, ss3, string, string-escape, follow, nothing-yet, character, paste
-        self._kind = 0  # of the current string
-        self._body = b""  # of the current sequence, character or paste
-        self._left = 0  # characters that follow a report
+        self._rest = b""  # the beginning of a piece whose end has not come yet
         self._swallowed = False  # this read contained something that was not a key
         self._broken = False  # a sequence was abandoned, so the next bytes could be the rest of it
         self._came_at = -SILENCE_S
@@ -136,14 +168,11 @@ class KeyReader:
 
     def feed(self, data: bytes, now: float) -> list[Key]:
         keys = self._release(alone=False) + self.due(now)
-        begins_quietly = self._state == "ground" and now - self._came_at >= QUIET_BEFORE_S and not self._broken
+        begins_quietly = not (self._rest or self._broken) and now - self._came_at >= QUIET_BEFORE_S
         self._swallowed = self._broken = False
         self._came_at = now
-        read: list[Key] = []
-        for byte in data:
-            self._take(byte, read)
-        whole = self._state == "ground" and not self._swallowed
-        if begins_quietly and whole and len(read) == 1 and not read[0].pasted and not keys:
+        read = self._split(self._rest + data)
+        if begins_quietly and len(read) == 1 and not (self._rest or self._swallowed or keys):
             self._held = (read[0], now)
             return []
         return keys + read
@@ -153,163 +182,68 @@ class KeyReader:
         keys: list[Key] = []
         if self._held is not None and now - self._held[1] >= QUIET_AFTER_S:
             keys += self._release(alone=True)
-        waited = now - self._came_at
-        if self._state == "escape" and waited >= ESCAPE_S:
-            keys.append(Key("\x1b"))
-            self._reset()
-        elif self._state == "paste" and waited >= SILENCE_S:
-            keys.append(self._pasted(self._body))
-        elif self._state != "ground" and waited >= SILENCE_S:
-            self._give_up()
+        if self._rest and now - self._came_at >= self._patience_s:
+            if self._rest == b"\x1b":
+                keys.append(Key("\x1b"))
+            elif paste := _PASTED.match(self._rest):
+                keys.append(self._pasted(paste[1]))
+            else:
+                self._swallowed = self._broken = True
+            self._rest = b""
         return keys
 
     def wait_s(self, now: float) -> float | None:
         """Call `due` after this time; None if nothing is pending."""
         if self._held is not None:
             return max(0.0, self._held[1] + QUIET_AFTER_S - now)
-        if self._state == "ground":
-            return None
-        return max(0.0, self._came_at + (ESCAPE_S if self._state == "escape" else SILENCE_S) - now)
+        return max(0.0, self._came_at + self._patience_s - now) if self._rest else None
+
+    @property
+    def _patience_s(self) -> float:
+        return ESCAPE_S if self._rest == b"\x1b" else SILENCE_S
 
     def _release(self, alone: bool) -> list[Key]:
         held, self._held = self._held, None
         return [] if held is None else [Key(held[0].text, alone=alone)]
 
-    def _reset(self) -> None:
-        self._state, self._body = "ground", b""
-
-    def _swallow(self) -> None:
-        self._swallowed = True
-        self._reset()
-
-    def _give_up(self) -> None:
-        self._broken = True
-        self._swallow()
-
-    def _take(self, byte: int, keys: list[Key]) -> None:
-        match self._state:
-            case "ground":
-                self._begin(byte, keys)
-            case "escape":
-                self._after_escape(byte, keys)
-            case "csi":
-                self._in_sequence(byte, keys)
-            case "ss3":
-                self._body += bytes((byte,))
-                if 0x40 <= byte <= 0x7E:
-                    self._press(keys, "\x1bO" + self._body.decode("latin-1"))
-                elif not 0x30 <= byte <= 0x3F:
-                    self._give_up()
-            case "string" | "string-escape":
-                self._in_string(byte, keys)
-            case "intermediate":
-                if byte >= 0x30:
-                    self._swallow()
-            case "follow":
-                self._left -= 0 if 0x80 <= byte < 0xC0 else 1  # count characters, not bytes
-                if self._left <= 0:
-                    self._swallow()
-            case "character":
-                self._in_character(byte, keys)
-            case "paste":
-                self._body += bytes((byte,))
-                if self._body.endswith(_PASTE_ENDS):
-                    keys.append(self._pasted(self._body[: -len(_PASTE_ENDS)]))
-
-    def _begin(self, byte: int, keys: list[Key]) -> None:
-        if byte == _ESC:
-            self._state = "escape"
-        elif byte < 0x80:
-            self._press(keys, chr(byte))
-        elif byte >= 0xC2 and byte < 0xF5:
-            self._state, self._body = "character", bytes((byte,))
-        else:
-            self._control(byte)
-
-    def _control(self, byte: int) -> None:
-        """Handle an 8-bit control; any other value aborts the sequence."""
-        if byte in _STRINGS:
-            self._state, self._kind = "string", byte
-        elif byte in (_CSI, _SS3):
-            self._state, self._body = "csi" if byte == _CSI else "ss3", b""
-        else:
-            self._give_up()
-
-    def _after_escape(self, byte: int, keys: list[Key]) -> None:
-        if byte == _ESC:
-            self._press(keys, "\x1b")
-            self._state = "escape"
-        elif byte + 0x40 in _STRINGS | {_CSI, _SS3}:
-            self._control(byte + 0x40)
-        elif 0x20 <= byte < 0x30:
-            self._state = "intermediate"
-        elif byte >= 0x80:
-            self._give_up()
-            self._begin(byte, keys)
-        else:
-            self._press(keys, "\x1b" + chr(byte))
-
-    def _in_sequence(self, byte: int, keys: list[Key]) -> None:
-        if byte == _ESC:
-            self._give_up()
-            self._state = "escape"
-            return
-        if 0x20 <= byte < 0x40:
-            self._body += bytes((byte,))
-            return
-        if not 0x40 <= byte <= 0x7E:
-            self._give_up()
-            return
-        self._body += bytes((byte,))
-        if self._body == _PASTE_BEGINS:
-            self._state, self._body = "paste", b""
-        elif self._body in _FOLLOWED_BY:
-            self._state, self._left = "follow", _FOLLOWED_BY[self._body]
-        else:
-            self._finish_sequence(self._body.decode("latin-1"), keys)
-
-    def _finish_sequence(self, body: str, keys: list[Key]) -> None:
-        pressed = read_key(body)
-        if pressed:
-            self._press(keys, pressed)
-        else:
-            self._swallow()
-
-    def _in_string(self, byte: int, keys: list[Key]) -> None:
-        if self._state == "string-escape":
-            self._swallow()
-            if byte != 0x5C:  # not the end of the string: a new sequence starts
-                self._give_up()
-                self._state = "escape"
-                self._after_escape(byte, keys)
-        elif byte == _ESC:
-            self._state = "string-escape"
-        elif byte == _ST or (byte == _BEL and self._kind == _OSC):
-            self._swallow()
-
-    def _in_character(self, byte: int, keys: list[Key]) -> None:
-        if not 0x80 <= byte < 0xC0:
-            self._give_up()
-            self._begin(byte, keys)
-            return
-        self._body += bytes((byte,))
-        size = 2 if self._body[0] < 0xE0 else 3 if self._body[0] < 0xF0 else 4
-        if len(self._body) < size:
-            return
-        text = self._body.decode("utf-8", "replace")
-        self._reset()
-        if 0x80 <= ord(text[0]) < 0xA0:
-            self._control(ord(text[0]))
-        else:
-            self._press(keys, text[0])
-
-    def _press(self, keys: list[Key], text: str) -> None:
-        self._reset()
-        keys.append(Key(text))
-
     def _pasted(self, body: bytes) -> Key:
-        self._swallow()
+        self._swallowed = True
         return Key(body[:LONGEST_PASTE].decode("utf-8", "replace"), pasted=True)
+
+    def _split(self, data: bytes) -> list[Key]:
+        keys: list[Key] = []
+        at, self._rest = 0, b""
+        while found := _PIECE.match(data, at):
+            begin, at = at, found.end()
+            match found.lastgroup:
+                case "key":
+                    text = found[0].decode("utf-8", "replace")
+                    keys.append(Key(text if text[0] == "\x1b" else text[0]))
+                case "ss3":
+                    keys.append(Key("\x1bO" + found["name"].decode("latin-1")))
+                case "csi" if pressed := read_key(found["body"].decode("latin-1")):
+                    keys.append(Key(pressed))
+                case "paste" if (end := data.find(_PASTE_ENDS, at)) >= 0:
+                    keys.append(self._pasted(data[at:end]))
+                    at = end + len(_PASTE_ENDS)
+                case "paste" | "unfinished":
+                    self._rest = data[begin:]
+                    break
+                case "osc" | "string" if data[at:] in (b"", b"\x1b"):  # its content is not needed
+                    self._rest = (b"\x1b]" if found.lastgroup == "osc" else b"\x1bP") + data[at:]
+                    break
+                case "osc" | "string":
+                    self._swallowed = True
+                    if data[at : at + 1] != b"\x1b":
+                        at += 1
+                    elif data[at + 1 : at + 2] == b"\\":
+                        at += 2
+                    else:
+                        self._broken = True  # another sequence begins within it
+                case kind:
+                    self._swallowed = True
+                    self._broken |= kind == "broken"
+        return keys
 
 
 def read_key(body: str) -> str:
@@ -378,10 +312,9 @@ def share(session_id: str, connection: int) -> str:
 
 
 def show_screen(session_id: str, foot: str, take: tuple[str, ...] = (), connection: int = -1) -> str:
-    bell, ring = os.pipe()
-    os.set_blocking(ring, False)
-    sources = [0, bell, *([connection] if connection >= 0 else [])]
-    with hub_client() as hub, FullScreen(ring) as terminal:
+    wakeup = Wakeup()
+    sources = [0, wakeup.fileno(), *([connection] if connection >= 0 else [])]
+    with hub_client() as hub, FullScreen(wakeup.write_fd) as terminal:
         shown, keys, clock = "", KeyReader(), SystemClock()
         while True:
             answer = hub.request("screen", session_id=session_id, styled=True)
@@ -394,8 +327,7 @@ def show_screen(session_id: str, foot: str, take: tuple[str, ...] = (), connecti
             ready, _, _ = select.select(sources, [], [], LOOK_S)
             if connection in ready:
                 return "heard"
-            if bell in ready:
-                os.read(bell, 4096)
+            wakeup.clear()
             typed = os.read(0, 4096) if 0 in ready else None
             pressed = keys.due(clock.now()) if typed is None else keys.feed(typed, clock.now())
             said = [key.text for key in pressed if not key.pasted]
