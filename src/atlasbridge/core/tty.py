@@ -7,8 +7,8 @@ from atlasbridge.core.values import frozen
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Protocol
+    from collections.abc import Iterator, Mapping
+    from typing import Any, Protocol
 else:
     Protocol = object  # a client starts without importing `typing`
 
@@ -25,6 +25,12 @@ class Size:
     def or_default(self) -> Size:
         """Treats a terminal that reports 0 x 0 (such as a serial line) as 24 x 80."""
         return self if self.rows and self.cols else Size(self.rows or 24, self.cols or 80, self.width, self.height)
+
+
+def size_in(message: Mapping[str, Any]) -> Size:
+    """The size that a client reports of its terminal."""
+    rows, cols, width, height = (int(message.get(name, 0)) & 0xFFFF for name in ("rows", "cols", "width", "height"))
+    return Size(rows, cols, width, height).or_default()
 
 
 @frozen

@@ -16,8 +16,9 @@ from atlasbridge.core.clock import Clock
 from atlasbridge.core.detection.events import Command, Event
 from atlasbridge.core.home import Home
 from atlasbridge.core.host.relay import InputWriter, OutputRelay, Ring
-from atlasbridge.core.host.supervisor import Beat, SessionLog
+from atlasbridge.core.host.supervisor import Beat, SessionLog, Supervisor, end_in_background
 from atlasbridge.core.host.typed import AdapterConnection, Outcome
+from atlasbridge.core.host.wakeup import Wakeup
 from atlasbridge.core.prompt.model import Prompt
 from atlasbridge.core.session.settings import Plan, SessionSettings
 from atlasbridge.core.tty import Pty, Size
@@ -221,48 +222,92 @@ class LazyAnalysis:
             hub.say_farewell(status, until)
 
 
-def build_analysis(
-    plan: Plan,
-    pty: Pty,
-    size: Size,
-    parts: HostParts,
-    settings: SessionSettings,
-    clock: Clock,
-    started_at: float,
-    output: Outflow,
-    ring: Ring,
-    input_writer: InputWriter,
-    events: deque[Event | bytes],
-    adapter: AdapterConnection | None = None,
-) -> tuple[StallWatchdog, HubSide, HookConnection]:
-    """The same for a session in its own host and for one on a Windows console."""
-    from atlasbridge.core.clock import iso
-    from atlasbridge.core.host.hub_link import HubSide
-    from atlasbridge.core.host.typist import HookConnection, Typist, Walk
-    from atlasbridge.core.host.watchdog import StallWatchdog
-    from atlasbridge.core.prompt.redact import redact_text
-    from atlasbridge.core.session.model import SessionRecord
+class SessionBase:
+    """The tool, the supervised tasks and the analysis of a session, in its own host or on a Windows console.
 
-    detector, probe = parts.judge(plan, pty, size)
-    watch = StallWatchdog(detector, probe, output, ring, input_writer, clock, settings, events, pty.unread)
-    record = SessionRecord(
-        session_id=plan.session_id,
-        tool=plan.tool,
-        command=redact_text(plan.command, detector.secrets),
-        cwd=plan.cwd,
-        pid=pty.pid,
-        host_pid=os.getpid(),
-        started_at=iso(started_at),
-        rows=size.rows,
-        cols=size.cols,
-        label=plan.label,
-        channels=plan.channels,
-    )
-    hook = HookConnection()
-    watch.when_gone = hook.over
-    typist = Typist(Walk(watch, input_writer, pty, clock, settings), parts.encode, hook, adapter)
-    hub = HubSide(record, parts.hub_path, plan.ttl_s, watch, typist, clock, settings, parts.start_hub, plan.keep)
-    return watch, hub, hook
+    `_output` and `_input_writer` are how the session reads its tool's terminal and writes to it.
+    """
+
+    _output: Outflow
+    _input_writer: InputWriter
+
+    def __init__(
+        self,
+        plan: Plan,
+        pty: Pty,
+        size: Size,
+        parts: HostParts,
+        settings: SessionSettings,
+        clock: Clock,
+        journal: SessionLog,
+    ) -> None:
+        self._plan = plan
+        self._pty = pty
+        self._parts = parts
+        self._settings = settings
+        self._clock = clock
+        self._journal = journal
+        self._started_at = clock.wall()
+        self._ended_at: float | None = None
+        self._last_words = ""
+        self._wakeup = Wakeup()
+        self._supervisor = Supervisor(clock, settings, journal, self._wakeup.set)
+        self._ring = Ring(settings.ring_bytes)
+        self._adapter = AdapterConnection()
+        self._hook: HookConnection | None = None  # set once the analysis runs
+        self._analysis = LazyAnalysis(
+            self._build_analysis,
+            size,
+            plan.hub,
+            lambda loop: self._supervisor.start("response_consumer", loop),
+            journal,
+        )
+
+    def _build_analysis(self, size: Size, events: deque[Event | bytes]) -> tuple[StallWatchdog, HubSide]:
+        from atlasbridge.core.clock import iso
+        from atlasbridge.core.host.hub_link import HubSide
+        from atlasbridge.core.host.typist import HookConnection, Typist, Walk
+        from atlasbridge.core.host.watchdog import StallWatchdog
+        from atlasbridge.core.prompt.redact import redact_text
+        from atlasbridge.core.session.model import SessionRecord
+
+        plan, pty, clock, settings, keys = self._plan, self._pty, self._clock, self._settings, self._input_writer
+        detector, probe = self._parts.judge(plan, pty, size)
+        watch = StallWatchdog(detector, probe, self._output, self._ring, keys, clock, settings, events, pty.unread)
+        record = SessionRecord(
+            session_id=plan.session_id,
+            tool=plan.tool,
+            command=redact_text(plan.command, detector.secrets),
+            cwd=plan.cwd,
+            pid=pty.pid,
+            host_pid=os.getpid(),
+            started_at=iso(self._started_at),
+            rows=size.rows,
+            cols=size.cols,
+            label=plan.label,
+            channels=plan.channels,
+        )
+        self._hook = HookConnection()
+        watch.when_gone = self._hook.over
+        typist = Typist(Walk(watch, keys, pty, clock, settings), self._parts.encode, self._hook, self._adapter)
+        start_hub, path = self._parts.start_hub, self._parts.hub_path
+        hub = HubSide(record, path, plan.ttl_s, watch, typist, clock, settings, start_hub, plan.keep)
+        hub.end_tool = self.end_tool
+        return watch, hub
+
+    def _output_ended(self) -> None:
+        self._analysis.notice()
+        self._wakeup.set()
+
+    def end_tool(self, force: bool = False) -> None:
+        """Sends SIGTERM and, after a grace period, SIGKILL to everything in the tool's session. Returns at once."""
+        end_in_background(self._pty, 0.0 if force else self._settings.kill_grace_s)
+
+    def _give_up(self) -> None:
+        name, self._supervisor.failed = self._supervisor.failed, ""
+        self._journal.note("the session cannot continue", task=name)
+        self._last_words = f"{name} failed too often; the session was ended. See {self._plan.session_id[:8]}.log"
+        self.end_tool()
 
 
 class BareSession:

@@ -17,19 +17,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from atlasbridge.core.clock import Clock
-from atlasbridge.core.host.analysis import HostParts, LazyAnalysis
+from atlasbridge.core.host.analysis import HostParts, SessionBase
 from atlasbridge.core.host.attachment import AttachedClient, Attachment, AttachSocket, Caller
-from atlasbridge.core.host.relay import DetachKey, InputRelay, InputWriter, OutputRelay, Ring
-from atlasbridge.core.host.supervisor import SessionLog, Supervisor, end_in_background
-from atlasbridge.core.host.typed import AdapterConnection
-from atlasbridge.core.host.wakeup import Wakeup
+from atlasbridge.core.host.relay import DetachKey, InputRelay, InputWriter, OutputRelay
+from atlasbridge.core.host.supervisor import SessionLog
 from atlasbridge.core.session.settings import Plan, SessionSettings
-from atlasbridge.core.tty import Pty, Size
+from atlasbridge.core.tty import Pty, Size, size_in
 
 if TYPE_CHECKING:
     from atlasbridge.core.detection.events import Event
     from atlasbridge.core.host.hub_link import HubSide
-    from atlasbridge.core.host.typist import HookConnection
     from atlasbridge.core.host.watchdog import StallWatchdog
 
 
@@ -64,7 +61,9 @@ _INSIDE_SESSION = {
 _FIRST_ATTACH_S = 5.0  # how long a tool's output waits for the terminal that started it
 
 
-class SessionHost:
+class SessionHost(SessionBase):
+    _output: OutputRelay
+
     def __init__(
         self,
         plan: Plan,
@@ -75,31 +74,12 @@ class SessionHost:
         clock: Clock,
         journal: SessionLog,
     ) -> None:
-        self._plan = plan
-        self._pty = pty
-        self._parts = parts
-        self._settings = settings
-        self._clock = clock
-        self._journal = journal
-        self._started_at = clock.wall()
-        self._wakeup = Wakeup()
+        super().__init__(plan, pty, size, parts, settings, clock, journal)
         self._attach_socket = AttachSocket(
             {"m": "started", "session_id": plan.session_id, "pid": pty.pid, "tool": plan.tool}
         )
-        self._hook: HookConnection | None = None  # set once the analysis runs
-        self._adapter = AdapterConnection()
-        self._ended_at: float | None = None
         self._stopped = False
         self._end_by: float | None = None
-        self._last_words = ""
-        self._supervisor = Supervisor(clock, settings, journal, self._wakeup.set)
-        self._analysis = LazyAnalysis(
-            self._build_analysis,
-            size,
-            plan.hub,
-            lambda loop: self._supervisor.start("response_consumer", loop),
-            journal,
-        )
         self._input_writer = InputWriter(pty.fileno(), clock, lambda: self._keyboard.wake())
         self._keyboard = InputRelay(
             pty,
@@ -111,7 +91,6 @@ class SessionHost:
             left=lambda attachment: self._attached_client.vacate(attachment, "detached"),
             lost=lambda attachment: self._attached_client.vacate(attachment, "closed"),
         )
-        self._ring = Ring(settings.ring_bytes)
         self._output = OutputRelay(
             pty, self._input_writer, self._ring, clock, ended=self._output_ended, lost=self._output_lost
         )
@@ -120,23 +99,7 @@ class SessionHost:
         )
 
     def _build_analysis(self, size: Size, events: deque[Event | bytes]) -> tuple[StallWatchdog, HubSide]:
-        from atlasbridge.core.host.analysis import build_analysis
-
-        watch, hub, self._hook = build_analysis(
-            self._plan,
-            self._pty,
-            size,
-            self._parts,
-            self._settings,
-            self._clock,
-            self._started_at,
-            self._output,
-            self._ring,
-            self._input_writer,
-            events,
-            self._adapter,
-        )
-        hub.end_tool = self.end_tool
+        watch, hub = super()._build_analysis(size, events)
         hub.continue_tool = self.continue_tool
         hub.signal_terminal = self._attached_client.signal
         hub.lend_size = self._attached_client.lend_size
@@ -164,10 +127,6 @@ class SessionHost:
             self._wait_and_serve()
             reap_orphans(self._pty.pid)
         return self._pty.poll() or 0
-
-    def _output_ended(self) -> None:
-        self._analysis.notice()
-        self._wakeup.set()
 
     def _output_lost(self, attachment: Attachment) -> None:
         """Releases a terminal that is gone. If nobody reads from the pipe, the tool gets SIGPIPE, as it would without
@@ -263,7 +222,7 @@ class SessionHost:
         """Attaches a terminal. A stopped tool continues when its terminal returns or another one attaches."""
         back, past, steal = (bool(message.get(name)) for name in ("back", "past", "steal"))
         ahead, eof = int(message.get("ahead", 0)), int(message.get("eof", 4)) & 0xFF
-        self._attached_client.take(caller, fds, _size_of(message), past, back, steal, ahead, eof)
+        self._attached_client.take(caller, fds, size_in(message), past, back, steal, ahead, eof)
         if steal:
             self._attach_socket.tell_viewers({"m": "detached", "why": "stolen"})
         if back or (caller.peer is not None and self._pty.poll() is None and self._pty.stopped()):
@@ -281,7 +240,7 @@ class SessionHost:
             case "attach" if (fds := caller.take_terminal()) is not None:
                 self._show(caller, fds, message)
             case "size" if caller.attachment is not None and caller.attachment is self._attached_client.attachment:
-                self._attached_client.resize(_size_of(message))
+                self._attached_client.resize(size_in(message))
             case "leave":
                 self._attached_client.vacate(caller.attachment, "detached")
             case "injected" if self._attach_socket.is_inside(caller, self._pty.pid):
@@ -302,16 +261,6 @@ class SessionHost:
             case "signal":
                 self._pty.signal(int(message.get("number", signal.SIGTERM)))
 
-    def end_tool(self, force: bool = False) -> None:
-        """Sends SIGTERM and, after a grace period, SIGKILL to everything in the tool's session. Returns at once."""
-        end_in_background(self._pty, 0.0 if force else self._settings.kill_grace_s)
-
-    def _give_up(self) -> None:
-        name, self._supervisor.failed = self._supervisor.failed, ""
-        self._journal.note("the session cannot continue", task=name)
-        self._last_words = f"{name} failed too often; the session was ended. See {self._plan.session_id[:8]}.log"
-        self.end_tool()
-
     def finish(self, status: int) -> None:
         """Everything is shown: tells the clients and the hub, and releases all resources."""
         self._output.stop()
@@ -324,8 +273,3 @@ class SessionHost:
         self._analysis.wake()
         self._attach_socket.close()
         self._journal.note("session ended", status=status)
-
-
-def _size_of(message: dict[str, Any]) -> Size:
-    rows, cols, width, height = (int(message.get(name, 0)) & 0xFFFF for name in ("rows", "cols", "width", "height"))
-    return Size(rows, cols, width, height).or_default()

@@ -15,12 +15,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from atlasbridge.core.clock import Clock
-from atlasbridge.core.host.analysis import HostParts, LazyAnalysis
-from atlasbridge.core.host.relay import DetachKey, InputWriter, Ring
-from atlasbridge.core.host.supervisor import Beat, SessionLog, Supervisor, end_in_background
-from atlasbridge.core.host.wakeup import Wakeup
+from atlasbridge.core.host.analysis import HostParts, LazyAnalysis, SessionBase
+from atlasbridge.core.host.relay import DetachKey, InputWriter
+from atlasbridge.core.host.supervisor import Beat, SessionLog
 from atlasbridge.core.session.settings import Plan, SessionSettings
-from atlasbridge.core.tty import Console, ConsolePty, Size
+from atlasbridge.core.tty import Console, ConsolePty, Size, size_in
 from atlasbridge.os.windows.attach_port import AttachPort, Message, PortCaller, Whose, is_inside, is_inside_session
 
 if TYPE_CHECKING:
@@ -268,9 +267,9 @@ class Viewers:
         for viewer in self._viewers:
             viewer.show(data)
 
-    def finish(self, status: int) -> None:
+    def finish(self, status: int, last_words: str) -> None:
         """The program has ended and everything was shown: slow consoles get a moment for the rest."""
-        ended: Message = {"m": "ended", "status": status, "text": ""}
+        ended: Message = {"m": "ended", "status": status, "text": last_words}
         with self.lock:
             viewers, self._viewers = self._viewers, []
             farewell = self._analysis.farewell() if status != 0 and viewers else b""
@@ -290,7 +289,7 @@ class Viewers:
             case "keys" if viewer is not None:
                 self._type(viewer, str(message.get("data", "")))
             case "size" if viewer is not None:
-                viewer.size = read_size(message)
+                viewer.size = size_in(message)
                 self._changed()
             case "leave":
                 self._let_go(caller, "detached")
@@ -310,7 +309,7 @@ class Viewers:
             caller.say({"m": "failed", "status": 1, **_INSIDE_SESSION})
             return
         caller.say({"m": "attached"})
-        viewer = Viewer(caller, read_size(message), DetachKey(self._detach_key), self._redraw, self._leave)
+        viewer = Viewer(caller, size_in(message), DetachKey(self._detach_key), self._redraw, self._leave)
         with self.lock:
             self._viewers.append(viewer)
             self._changed()
@@ -343,16 +342,14 @@ class Viewers:
         self._let_go(caller, "closed")
 
 
-def read_size(message: Message) -> Size:
-    rows, cols = (int(message.get(name, 0)) & 0xFFFF for name in ("rows", "cols"))
-    return Size(rows, cols).or_default()
-
-
 _LOOK_S = 0.1  # a console reports neither the end of its program nor a new size
 _INTERRUPT = b"\x03"
 
 
-class ConsoleSession:
+class ConsoleSession(SessionBase):
+    _output: ConsoleOutputReader
+    _input_writer: ConsoleInputWriter
+
     def __init__(
         self,
         plan: Plan,
@@ -363,28 +360,15 @@ class ConsoleSession:
         clock: Clock,
         journal: SessionLog,
     ) -> None:
-        self._plan, self._pty, self._console, self._parts = plan, pty, console, parts
-        self._settings, self._clock, self._journal = settings, clock, journal
-        self._started_at = clock.wall()
-        self._size = console.size()
+        self._console, self._size = console, console.size()
+        super().__init__(plan, pty, self._size, parts, settings, clock, journal)
         self._sizing = threading.RLock()
         self._present = not plan.hosted
-        self._ended_at: float | None = None
-        self._wakeup = Wakeup()
-        self._supervisor = Supervisor(clock, settings, journal, self._wakeup.set)
-        self._analysis = LazyAnalysis(
-            self._build,
-            self._size,
-            plan.hub,
-            lambda loop: self._supervisor.start("response_consumer", loop),
-            journal,
-        )
         self._input_writer = ConsoleInputWriter(pty.write, clock)
-        self._ring = Ring(settings.ring_bytes)
         self._viewers = Viewers(
             plan, pty.pid, self._analysis, settings.detach_key, journal, self._type, self._follow_size
         )
-        self._route = ConsoleOutputReader(
+        self._output = ConsoleOutputReader(
             pty.read, console.write, self._keep, self._has_terminal, clock, self._output_ended
         )
 
@@ -401,29 +385,15 @@ class ConsoleSession:
     def _has_terminal(self) -> bool:
         return self._console.is_terminal or self._viewers.size is not None
 
-    def _build(self, size: Size, events: deque[Event | bytes]) -> tuple[StallWatchdog, HubSide]:
-        from atlasbridge.core.host.analysis import build_analysis
-
-        watch, hub, self._viewers.hook = build_analysis(
-            self._plan,
-            self._pty,
-            size,
-            self._parts,
-            self._settings,
-            self._clock,
-            self._started_at,
-            self._route,
-            self._ring,
-            self._input_writer,
-            events,
-        )
-        hub.end_tool = self.end_tool
+    def _build_analysis(self, size: Size, events: deque[Event | bytes]) -> tuple[StallWatchdog, HubSide]:
+        watch, hub = super()._build_analysis(size, events)
+        self._viewers.hook = self._hook
         return watch, hub
 
     def run(self) -> int:
         """Run until the program has ended and all its output is shown; return its exit status."""
         self._analysis.changed(self._size, self._present)
-        self._supervisor.start("pty_reader", self._route.run)
+        self._supervisor.start("pty_reader", self._output.run)
         self._supervisor.start("pty_writer", self._input_writer.run)
         self._supervisor.start("stdin_relay", self._relay_keys)
         self._supervisor.start("stall_watchdog", self._analysis.run)
@@ -440,10 +410,6 @@ class ConsoleSession:
         """Send a Ctrl-C that the system has intercepted to the program."""
         self._type(_INTERRUPT)
 
-    def end_tool(self, force: bool = False) -> None:
-        """End politely, then after a grace period by force. Returns at once."""
-        end_in_background(self._pty, 0.0 if force else self._settings.kill_grace_s)
-
     def _relay_keys(self, beat: Beat) -> None:
         beat.rest()
         while not beat.retired and (keys := self._console.read_keys()):
@@ -453,10 +419,6 @@ class ConsoleSession:
         self._input_writer.type(keys)
         self._analysis.keys_typed(keys)
         self._analysis.notice()
-
-    def _output_ended(self) -> None:
-        self._analysis.notice()
-        self._wakeup.set()
 
     def _follow_size(self) -> None:
         """Follow the size of its own console, or else of the console that attached last."""
@@ -477,18 +439,13 @@ class ConsoleSession:
         now = self._clock.now()
         if self._ended_at is None:
             self._ended_at = now
-        quiet_s = now - max(self._ended_at, self._route.last_output_at)
-        return self._route.finished or quiet_s > self._settings.exit_grace_ms / 1000
-
-    def _give_up(self) -> None:
-        name, self._supervisor.failed = self._supervisor.failed, ""
-        self._journal.note("the session cannot continue", task=name)
-        self.end_tool()
+        quiet_s = now - max(self._ended_at, self._output.last_output_at)
+        return self._output.finished or quiet_s > self._settings.exit_grace_ms / 1000
 
     def _finish(self, status: int) -> None:
         if status != 0 and self._console.is_terminal:
             self._console.write(self._analysis.farewell())  # the program can have left the console in any state
-        self._viewers.finish(status)
+        self._viewers.finish(status, self._last_words)
         self._input_writer.stop()
         self._analysis.finish(status, self._clock.now() + self._settings.hub_farewell_s)
         self._supervisor.stop()
