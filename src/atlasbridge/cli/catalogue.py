@@ -73,11 +73,7 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
 
 
 # Old names of commands, and the arguments that replace them.
-RENAMED: Final[dict[str, tuple[str, ...]]] = {
-    "desk": ("fleet",),
-    "join": ("fleet", "join"),
-    "leave": ("fleet", "leave"),
-}
+RENAMED: Final[dict[str, str]] = {"desk": "fleet", "join": "fleet join", "leave": "fleet leave"}
 
 # Names of the same command in other programs, which new users often type first.
 CALLED_ELSEWHERE: Final[dict[str, str]] = {

@@ -15,6 +15,7 @@ import click
 
 from atlasbridge.bootstrap import check_configuration, load_configuration
 from atlasbridge.cli.printing import Renaming, echo, home, hub_client, json_option, print_json
+from atlasbridge.cli.run import print_error
 from atlasbridge.config.load import locate_settings, setting_paths, variable
 from atlasbridge.config.model import AtlasBridgeConfig
 from atlasbridge.config.session import hide_secrets
@@ -331,7 +332,7 @@ def edit() -> None:
         try:
             write_checked(home(), changed)
         except ConfigError as error:
-            click.echo(f"atlasbridge: {error}\n  {error.hint}".rstrip(), err=True)
+            print_error(str(error), error.hint, error.exit_code)
             if not click.confirm("Edit it again?", default=True, err=True):
                 raise
             text = changed

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import subprocess
+from collections.abc import Iterable
+from itertools import chain
 from typing import Any
 
 import click
@@ -12,8 +14,8 @@ from atlasbridge.bootstrap import find_adapter_faults
 from atlasbridge.cli.columns import terminal_cols
 from atlasbridge.cli.overview import print_line, render_overview
 from atlasbridge.cli.printing import ago, echo, home, hub_client, json_option, print_json, print_table, span
-from atlasbridge.cli.run import needs_unix
-from atlasbridge.core.daemon.request import HINT, compare_version, ensure_hub, lock_holder, look_at_hub, stop_hub
+from atlasbridge.cli.run import needs_unix, print_error, warn_of_older_hub
+from atlasbridge.core.daemon.request import HINT, compare_version, ensure_hub, lock_holder, stop_hub
 from atlasbridge.core.peer import own_uid
 from atlasbridge.core.process import own_environ, own_python
 from atlasbridge.core.system_setup import SystemSetup, read_setup
@@ -28,6 +30,12 @@ def _system_setup() -> SystemSetup | None:
     return setup if setup is not None and (own_uid() == 0 or setup.concerns(own_uid())) else None
 
 
+def _print_each(steps: Iterable[str]) -> None:
+    """Each step once it is done."""
+    for step in steps:
+        click.echo(step)
+
+
 @click.group("hub")
 def command() -> None:
     """Start, stop, restart or show the hub."""
@@ -40,8 +48,7 @@ def start(foreground: bool) -> int:
     if (setup := _system_setup()) is not None:
         from atlasbridge.cli.system_hub import start_system
 
-        for line in start_system(setup):
-            click.echo(line)
+        _print_each(start_system(setup))
         return 0
     if foreground:
         words = own_python("atlasbridge.core.daemon", "--foreground")
@@ -51,15 +58,8 @@ def start(foreground: bool) -> int:
     started = ensure_hub(home(), _PATIENCE_S)
     click.echo(f"the hub {'runs' if started else 'was running already'} (process {lock_holder(home().lock)})")
     if not started:
-        warn_of_version()
+        warn_of_older_hub()
     return 0
-
-
-def warn_of_version() -> None:
-    """Print to standard error, so that JSON on standard output stays valid."""
-    said = look_at_hub(home())
-    if said:
-        click.echo(f"atlasbridge: {said}\n  {HINT}", err=True)
 
 
 @command.command()
@@ -68,8 +68,7 @@ def stop() -> None:
     if (setup := _system_setup()) is not None:
         from atlasbridge.cli.system_hub import stop_system
 
-        for line in stop_system(setup):
-            click.echo(line)
+        _print_each(stop_system(setup))
         return
     click.echo("the hub has stopped" if stop_hub(home()) else "the hub was not running")
 
@@ -80,8 +79,7 @@ def restart() -> None:
     if (setup := _system_setup()) is not None:
         from atlasbridge.cli.system_hub import start_system, stop_system
 
-        for line in (*stop_system(setup), *start_system(setup)):
-            click.echo(line)
+        _print_each(chain(stop_system(setup), start_system(setup)))
         return
     stop_hub(home())
     ensure_hub(home(), _PATIENCE_S)
@@ -120,13 +118,11 @@ def install(now: bool, system: bool, people: tuple[str, ...], sudo_only: bool) -
         from atlasbridge.cli.system_hub import install_system
 
         caller = os.environ.get("SUDO_USER", "")
-        for line in install_system(people or ((caller,) if caller not in ("", "root") else ()), sudo_only):
-            click.echo(line)
+        _print_each(install_system(people or ((caller,) if caller not in ("", "root") else ()), sudo_only))
         return
     from atlasbridge.cli.install import install_service
 
-    for line in install_service(home(), now):
-        click.echo(line)
+    _print_each(install_service(home(), now))
 
 
 @command.command()
@@ -139,13 +135,11 @@ def uninstall(system: bool, keep_data: bool) -> None:
     if system:
         from atlasbridge.cli.system_hub import uninstall_system
 
-        for line in uninstall_system(keep_data):
-            click.echo(line)
+        _print_each(uninstall_system(keep_data))
         return
     from atlasbridge.cli.install import uninstall_service
 
-    for line in uninstall_service():
-        click.echo(line)
+    _print_each(uninstall_service())
 
 
 @command.command()
@@ -159,8 +153,7 @@ def status(as_json: bool) -> None:
         print_json(answer)
     else:
         print_status(answer)
-    if said := compare_version(answer):
-        click.echo(f"atlasbridge: {said}\n  {HINT}", err=True)
+    print_error(compare_version(answer), HINT, 0)
 
 
 _WAYS = {"keys": "typed", "hook": "taken by their tool's own hook", "first_key": "taken by their first key"}

@@ -14,7 +14,8 @@ from atlasbridge.cli.catalogue import CALLED_ELSEWHERE, COMMANDS, RENAMED, rende
 from atlasbridge.cli.columns import terminal_cols
 from atlasbridge.cli.help import plain_parameters
 from atlasbridge.cli.overview import print_overview
-from atlasbridge.cli.printing import echo
+from atlasbridge.cli.printing import Renaming, echo
+from atlasbridge.cli.run import print_error
 from atlasbridge.core.errors import AtlasBridgeError
 from atlasbridge.core.process import hide_memory
 from atlasbridge.core.session.model import meant, nearest
@@ -22,35 +23,16 @@ from atlasbridge.core.session.model import meant, nearest
 NARROWEST = 52  # click makes help no narrower by itself
 
 
-class LazyGroup(click.Group):
+class LazyGroup(Renaming):
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name in RENAMED:
-            return self._renamed(ctx, cmd_name)
-        if cmd_name not in COMMANDS:
+    def find(self, name: str) -> click.Command | None:
+        if name not in COMMANDS:
             return None
-        module, _, attribute = COMMANDS[cmd_name][0].partition(":")
+        module, _, attribute = COMMANDS[name][0].partition(":")
         command = getattr(import_module(f"atlasbridge.cli.{module}"), attribute)
-        return command if isinstance(command, click.Command) else PlainCommand(cmd_name, command)
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Usage and hints of a command that was called by its old name say the new one."""
-        said, command, rest = super().resolve_command(ctx, args)
-        return " ".join(RENAMED[said]) if said in RENAMED else said, command, rest
-
-    def _renamed(self, ctx: click.Context, said: str) -> click.Command | None:
-        """Accept an old name for one more version and print the new one."""
-        first, *rest = RENAMED[said]
-        if not ctx.resilient_parsing:
-            click.echo(f"note: this command is called atlasbridge {' '.join(RENAMED[said])} now", err=True)
-        found = self.get_command(ctx, first)
-        for word in rest:
-            found = found.commands[word] if isinstance(found, click.Group) else None
-        return found
+        return command if isinstance(command, click.Command) else PlainCommand(name, command)
 
     def get_help(self, ctx: click.Context) -> str:
         return render_help()
@@ -74,7 +56,12 @@ class PlainCommand(click.Command):
         return self._run(ctx.args)
 
 
-@click.group(cls=LazyGroup, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    cls=LazyGroup,
+    renamed=RENAMED,
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
 @click.option("--version", is_flag=True, help="Show the version.")
 @click.pass_context
 def cli(ctx: click.Context, version: bool) -> None:
@@ -137,7 +124,7 @@ def main(arguments: list[str] | None = None) -> int:
         outcome = cli.main(arguments, prog_name="atlasbridge", standalone_mode=False, **narrow)
         return outcome if isinstance(outcome, int) else 0
     except AtlasBridgeError as error:
-        return fail(str(error), error.hint, error.exit_code)
+        return print_error(str(error), error.hint, error.exit_code)
     except _NO_COMMAND as error:
         echo(error.format_message(), err=True)
         return 2
@@ -147,23 +134,29 @@ def main(arguments: list[str] | None = None) -> int:
         message = error.format_message()
         # newer versions of click add it themselves
         message = message.partition(" Did you mean")[0] if hint else message.replace("\n\t", " ")
-        return fail(message, hint or f"see: {command} --help", 2)
+        return print_error(message, hint or f"see: {command} --help", 2)
     except click.ClickException as error:
-        return fail(error.format_message(), "", 1)
+        return print_error(error.format_message(), "", 1)
     except (click.Abort, KeyboardInterrupt) as stopped:
         if isinstance(stopped, click.Abort) and not sys.stdin.isatty():
-            return fail("a question had no answer on standard input", f"see: {_command_path(arguments)} --help", 2)
+            return print_error(
+                "a question had no answer on standard input", f"see: {_command_path(arguments)} --help", 2
+            )
         return 130
     except OSError as error:  # a full disk, a file that cannot be written; click ends a broken pipe itself
         if os.environ.get("ATLASBRIDGE_DEBUG") or not error.strerror:
             raise
-        return fail(": ".join(filter(None, (str(error.filename or ""), error.strerror))), "", 1)
+        return print_error(": ".join(filter(None, (str(error.filename or ""), error.strerror))), "", 1)
     except Exception as error:  # the CLI boundary: two lines for an internal error, the details on request
         if os.environ.get("ATLASBRIDGE_DEBUG"):
             raise
         if lacks_unix(error):
-            return fail("this command works on Unix only", "see what there is on Windows: docs/howto/windows.md", 1)
-        return fail(f"internal error: {type(error).__name__}: {error}", "run it again with ATLASBRIDGE_DEBUG=1", 1)
+            return print_error(
+                "this command works on Unix only", "see what there is on Windows: docs/howto/windows.md", 1
+            )
+        return print_error(
+            f"internal error: {type(error).__name__}: {error}", "run it again with ATLASBRIDGE_DEBUG=1", 1
+        )
 
 
 def _command_path(arguments: list[str] | None) -> str:
@@ -201,9 +194,3 @@ def suggest(error: click.UsageError) -> str:
         else [said.lower()]
     )
     return meant([f"{error.ctx.command_path} {word}" for word in dict.fromkeys(others.get(one, one) for one in near)])
-
-
-def fail(message: str, hint: str, status: int) -> int:
-    """Print one line with the problem and one with the solution, as `run` and `attach` do, too."""
-    echo(f"atlasbridge: {message}" + (f"\n  {hint}" if hint else ""), err=True)
-    return status

@@ -117,7 +117,8 @@ DURATION = Duration()
 
 
 class Renaming(click.Group):
-    """A group that accepts old names of its commands and prints the new ones."""
+    """A group that accepts old names of its commands for one more version and prints the new ones, which can be of
+    several words."""
 
     def __init__(self, *args: Any, renamed: Mapping[str, str] | None = None, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -126,13 +127,22 @@ class Renaming(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Usage and hints of a command that was called by its old name say the new one."""
         said, command, rest = super().resolve_command(ctx, args)
         return self._renamed.get(said or "", said), command, rest
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        now = self._renamed.get(cmd_name)
-        if now is None or cmd_name in self.commands:
-            return super().get_command(ctx, cmd_name)
+        now = None if cmd_name in self.commands else self._renamed.get(cmd_name)
+        if now is None:
+            return self.find(cmd_name)
         if not ctx.resilient_parsing:
             click.echo(f"note: this command is called {ctx.command_path} {now} now", err=True)
-        return super().get_command(ctx, now)
+        first, *rest = now.split(" ")
+        found = self.find(first)
+        for word in rest:
+            found = found.commands[word] if isinstance(found, click.Group) else None
+        return found
+
+    def find(self, name: str) -> click.Command | None:
+        """The command with this name, which is no old one."""
+        return self.commands.get(name)

@@ -307,9 +307,7 @@ def warn_of_version(options: RunOptions) -> None:
         return
     from atlasbridge import bootstrap
 
-    sentence = bootstrap.warn_of_version(options.command[0])
-    if sentence:
-        sys.stderr.write(f"atlasbridge: {sentence}\n")
+    print_error(bootstrap.warn_of_version(options.command[0]), "", 0)
 
 
 def warn_of_same_name(options: RunOptions) -> None:
@@ -324,16 +322,13 @@ def warn_of_same_name(options: RunOptions) -> None:
             said = by_name.warn_of_same_name(options.label, by_name.sessions_of(hub, name=options.label))
     except HubUnavailable:
         return  # this run starts the hub, so no other session is known
-    if said:
-        sys.stderr.write(f"atlasbridge: {said}\n")
+    print_error(said, "", 0)
 
 
 def warn_of_older_hub() -> None:
     from atlasbridge.core.daemon.request import HINT, look_at_hub
 
-    said = look_at_hub(_home())
-    if said:
-        sys.stderr.write(f"atlasbridge: {said}\n  {HINT}\n")
+    print_error(look_at_hub(_home()), HINT, 0)
 
 
 def announce_page() -> bool:

@@ -14,6 +14,7 @@ from atlasbridge.cli.by_name import find_session_id, sessions_of, warn_of_same_n
 from atlasbridge.cli.help import complete_sessions
 from atlasbridge.cli.overview import is_idle
 from atlasbridge.cli.printing import DURATION, ago, echo, hub_client, json_option, print_json, print_table, span
+from atlasbridge.cli.run import print_error
 from atlasbridge.core.clock import parse_iso
 from atlasbridge.core.daemon.request import HubClient
 from atlasbridge.core.errors import AtlasBridgeError
@@ -104,7 +105,7 @@ def act_on_each(names: tuple[str, ...], act: Callable[[HubClient, str], None]) -
                 if len(names) == 1:
                     raise
                 faults += 1
-                click.echo(f"atlasbridge: {error}" + (f"\n  {error.hint}" if error.hint else ""), err=True)
+                print_error(str(error), error.hint, 1)
     return 1 if faults else 0
 
 
@@ -122,9 +123,7 @@ def rename_command(session: str, name: str) -> None:
         answer = hub.ask("rename", session_id=session_id, name=name)
     named = f"is called {answer['label']} now" if answer["label"] else "has no name now"
     click.echo(f"session {short_id(session_id)} {named}")
-    said = warn_of_same_name(answer["label"], [item for item in known if item.id != session_id])
-    if said:
-        click.echo(f"atlasbridge: {said}", err=True)
+    print_error(warn_of_same_name(answer["label"], [item for item in known if item.id != session_id]), "", 0)
 
 
 # `atlasbridge resume`: continues a stopped session without a shell, as `fg` would.
