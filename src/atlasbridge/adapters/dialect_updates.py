@@ -8,7 +8,6 @@ the packaged rules stay, and are back as soon as an update is removed.
 from __future__ import annotations
 
 import json
-import os
 import re
 import urllib.error
 import urllib.request
@@ -26,6 +25,7 @@ from atlasbridge.core.recognition.finding import Facts, Finding
 from atlasbridge.core.recognition.recognise import recognise
 from atlasbridge.core.screen.screen import Screen
 from atlasbridge.core.screen.view import View
+from atlasbridge.core.system import replace_private
 
 STATE = "state.json"
 LIMIT = 4 * 1024 * 1024
@@ -74,10 +74,10 @@ def update(home: Path, source: str = "", trust: str = "") -> dict[str, Any]:
     for name in bundle["revoked"]:
         (folder / f"{name}.toml").unlink(missing_ok=True)
     for name, count in checked.items():
-        _write(folder / f"{name}.toml", bundle["dialects"][name])
+        replace_private(folder / f"{name}.toml", bundle["dialects"][name])
         dialects[name] = {"serial": bundle["serial"], "key": bundle["key"], "examples": count}
     state = {"source": source, "serial": bundle["serial"], "keys": keys, "dialects": dialects}
-    _write(folder / STATE, json.dumps(state, indent=1))
+    replace_private(folder / STATE, json.dumps(state, indent=1))
     return {**state, "updated": sorted(checked), "revoked": sorted(bundle["revoked"])}
 
 
@@ -92,7 +92,7 @@ def remove(home: Path, names: tuple[str, ...] = ()) -> list[str]:
         (home / UPDATES / f"{name}.toml").unlink(missing_ok=True)
         del state["dialects"][name]
     if gone:
-        _write(home / UPDATES / STATE, json.dumps(state, indent=1))
+        replace_private(home / UPDATES / STATE, json.dumps(state, indent=1))
     return gone
 
 
@@ -195,11 +195,3 @@ def _fault_of(example: Any, dialect: Dialect) -> str:
     if found.type.value != example["type"] or labels != example.get("choices", labels):
         return f"{found.type.value} {labels}"
     return ""
-
-
-def _write(path: Path, text: str) -> None:
-    """Whole or not at all: a session may start at any moment."""
-    draft = path.with_suffix(f".{os.getpid()}")
-    draft.write_text(text, "utf-8")
-    draft.chmod(0o600)
-    draft.replace(path)

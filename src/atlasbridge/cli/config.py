@@ -24,7 +24,7 @@ from atlasbridge.core.errors import ConfigError
 from atlasbridge.core.escape import escape_controls
 from atlasbridge.core.home import Home
 from atlasbridge.core.session.model import meant, nearest
-from atlasbridge.core.system import OWN_FILE, sync_folder
+from atlasbridge.core.system import sync_file, sync_folder, write_private
 
 # The configuration as TOML text: rendered completely, or with one setting changed and the rest unchanged. Pure.
 
@@ -196,12 +196,8 @@ def write_checked(home: Home, text: str) -> None:
     """Write the whole file; if it is invalid, the old one stays."""
     home.prepare()
     fresh = home.config.with_name("config.toml.new")
-    fresh.unlink(missing_ok=True)
-    handle = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | OWN_FILE, 0o600)
-    with os.fdopen(handle, "w", encoding="utf-8") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
+    write_private(fresh, text)
+    sync_file(fresh)
     try:
         check_configuration(fresh, os.environ)
     except ConfigError as error:

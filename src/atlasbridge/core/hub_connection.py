@@ -16,7 +16,7 @@ from pathlib import Path
 
 from atlasbridge.core.clock import SystemClock
 from atlasbridge.core.peer import FalsePeer, Peer, own_uid, prove_outside
-from atlasbridge.core.system import OWN_FILE
+from atlasbridge.core.system import write_private
 from atlasbridge.core.values import frozen
 
 # How a hub learns which process connected to its TCP port on Linux, where the kernel reports peer processes only for
@@ -116,10 +116,7 @@ def new_key() -> bytes:
 def write_pass(path: Path, issued: Pass) -> None:
     """Writes the file atomically and readable by this user only."""
     draft = path.with_name(f"{path.name}.{os.getpid()}")
-    draft.unlink(missing_ok=True)
-    fd = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | OWN_FILE, 0o600)
-    with os.fdopen(fd, "w", encoding="ascii", newline="\n") as file:
-        file.write(f"{issued.port} {issued.key.hex()}\n")
+    write_private(draft, f"{issued.port} {issued.key.hex()}\n")
     for tried in range(_TRIES):
         try:
             os.replace(draft, path)

@@ -17,6 +17,7 @@ from atlasbridge.core.detection.detector import Detector
 from atlasbridge.core.detection.events import OutputReceived, ProbeAnswer, ProbeState, RaisePrompt
 from atlasbridge.core.errors import AtlasBridgeError
 from atlasbridge.core.prompt.model import Prompt
+from atlasbridge.core.system import replace_private
 from atlasbridge.lab.replay import Player, simulated_probe
 from atlasbridge.lab.scenario import ScenarioFailed, check
 
@@ -122,8 +123,5 @@ def write_scenario(folder: Path, data: Mapping[str, Any]) -> Path:
     """Write atomically, readable by the owner only."""
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     path = folder / f"{data['scenario_id']}.json"
-    fresh = path.with_suffix(".tmp")
-    fresh.write_text(json.dumps(data, ensure_ascii=True, indent=2) + "\n", "utf-8")
-    fresh.chmod(0o600)
-    fresh.replace(path)
+    replace_private(path, json.dumps(data, ensure_ascii=True, indent=2) + "\n")
     return path

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from atlasbridge.core.session.settings import SETTINGS_SUFFIX
-from atlasbridge.core.system import OWN_FILE
+from atlasbridge.core.system import write_private
 
 HOOK = Path(__file__).parent / "permission_hook.py"
 OPTION = "--settings"
@@ -40,7 +40,7 @@ def with_hook(command: Sequence[str], attach_socket: str, answers: bool = False)
     merged = json.dumps(_merged(settings, attach_socket, answers))
     if _belong_in_a_file(own):
         try:
-            merged = write_private(Path(attach_socket).with_suffix(SETTINGS_SUFFIX), merged)
+            merged = write_settings(attach_socket, merged)
         except OSError:
             return tuple(command)  # without the hook, the detector reads the screen
     if at < 0:
@@ -103,11 +103,10 @@ def _is_json(given: str) -> bool:
     return given.lstrip().startswith("{")
 
 
-def write_private(path: Path, text: str) -> str:
+def write_settings(attach_socket: str, text: str) -> str:
     """Write a private file; the session's host removes it at the end."""
-    path.unlink(missing_ok=True)
-    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | OWN_FILE, 0o600), "w", encoding="utf-8") as file:
-        file.write(text)
+    path = Path(attach_socket).with_suffix(SETTINGS_SUFFIX)
+    write_private(path, text)
     return str(path)
 
 

@@ -11,9 +11,8 @@ import os
 from pathlib import Path
 from typing import Any
 
-from atlasbridge.adapters.claude.hook import hook_command, takes_hook, write_private
+from atlasbridge.adapters.claude.hook import hook_command, takes_hook, write_settings
 from atlasbridge.adapters.tool_start import ToolStart
-from atlasbridge.core.session.settings import SETTINGS_SUFFIX
 from atlasbridge.core.values import replace
 
 VARIABLE = "QWEN_CODE_SYSTEM_DEFAULTS_PATH"
@@ -26,9 +25,7 @@ def prepare(start: ToolStart) -> ToolStart:
     if theirs is None:
         return start  # unknown content: the detector reads the screen
     try:
-        path = write_private(
-            Path(start.attach_socket).with_suffix(SETTINGS_SUFFIX), json.dumps(with_hook(theirs, start.attach_socket))
-        )
+        path = write_settings(start.attach_socket, json.dumps(with_hook(theirs, start.attach_socket)))
     except OSError:
         return start
     return replace(start, environ={**start.environ, VARIABLE: path})
