@@ -290,11 +290,11 @@ def settle_session(plan: Plan) -> tuple[Home, SessionSettings, Mapping[str, Any]
     return home, config.settings, config.detection
 
 
-def attach_session(name: str, steal: bool = False, share: Callable[[str, int], str] | None = None) -> Ending:
+def attach_session(session_id: str, steal: bool = False, share: Callable[[str, int], str] | None = None) -> Ending:
     """Hand this terminal over to a running session; a session on a Windows console is displayed instead."""
     from atlasbridge.core.client.find_session import find_session, is_port
 
-    found = find_session(Home.find(os.environ), name)
+    found = find_session(Home.find(os.environ), session_id)
     if is_port(found):
         from atlasbridge.os.windows.console import attach_on_console
 

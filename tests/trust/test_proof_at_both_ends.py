@@ -76,8 +76,9 @@ def test_no_host_speaks_to_a_false_hub_at_a_port(user: str, tmp_path: Path) -> N
 def test_neither_attach_nor_a_hook_speaks_to_a_false_host(user: str, tmp_path: Path) -> None:
     with attacked("false host", tmp_path, user) as hub:
         assert written(tmp_path / "hooked") == "nothing", "the tool would have gone on"
+        (false,) = hub.home.sessions.glob("*.sock")
         with pytest.raises(NoSuchSession):
-            find_session(hub.home, "")
+            find_session(hub.home, false.stem)
         assert outcome(tmp_path) == [], "somebody spoke to it"
 
 
@@ -148,7 +149,7 @@ def test_before_linux_6_5_a_person_runs_attaches_and_answers(config: str, tmp_pa
         hub.environ["ATLASBRIDGE_SESSION_ZYGOTE"] = "1"
         assert hub.cli("run", "--detach", "--name", "one", "--", sys.executable, "-c", script).returncode == 0
         (prompt,) = wait_for(lambda: hub.ask("prompts")["prompts"], "the question")
-        find_session(hub.home, "").close()
+        find_session(hub.home, prompt["session_id"]).close()
         os.kill(hub.pid, signal.SIGKILL)  # the host starts the next hub and vouches for it
         wait_for(lambda: hub.cli("ps").returncode == 0, "the next hub")
         wait_for(lambda: hub.ask("prompts")["prompts"], "the question, again")

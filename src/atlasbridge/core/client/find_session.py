@@ -1,4 +1,4 @@
-"""Finds a running session's socket by its id or the beginning of its id. It relies only on the sockets themselves."""
+"""Finds a running session's socket by its id. It relies only on the sockets themselves."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 from atlasbridge.core.errors import AtlasBridgeError
 from atlasbridge.core.home import Home
 from atlasbridge.core.hub_connection import SUFFIX, Stranger, connect_loopback, has_unix_sockets, read_pass
+from atlasbridge.core.ids import short_id
 from atlasbridge.core.peer import FalsePeer, prove_host
 
 _PATIENCE_S = 5.0
@@ -17,19 +18,12 @@ class NoSuchSession(AtlasBridgeError):
     pass
 
 
-def find_session(home: Home, name: str) -> socket.socket:
-    """Returns a connection to the host of the named session; "" means the only one."""
-    prefix = name.strip().lower()
-    attach_sockets = [path for path in _attach_sockets(home) if _matches(path.stem, prefix)]
-    connected = [(path, connection) for path in attach_sockets if (connection := _connect(path)) is not None]
-    if len(connected) == 1:
-        return connected[0][1]
-    for _, connection in connected:
-        connection.close()
-    if not connected:
-        raise NoSuchSession(f"no running session {name!r}" if name else "no session runs", "list them: atlasbridge ps")
-    names = ", ".join(path.stem for path, _ in connected)
-    raise NoSuchSession(f"{name!r} means several sessions" if name else "several sessions run", f"say which: {names}")
+def find_session(home: Home, session_id: str) -> socket.socket:
+    """Returns a connection to the session's host. The short id is enough: a socket has no other name."""
+    for path in _attach_sockets(home):
+        if path.stem == short_id(session_id) and (connection := _connect(path)) is not None:
+            return connection
+    raise NoSuchSession(f"no running session {session_id!r}", "list them: atlasbridge ps")
 
 
 def is_port(connection: socket.socket) -> bool:
@@ -50,10 +44,6 @@ def _attach_sockets(home: Home) -> list[Path]:
     """Unix sockets, if the system has them, and ports with a key, which sessions on a Windows console use."""
     kinds = (".sock", SUFFIX) if has_unix_sockets() else (SUFFIX,)
     return sorted(path for kind in kinds for path in home.sessions.glob(f"*{kind}"))
-
-
-def _matches(stem: str, prefix: str) -> bool:
-    return stem.startswith(prefix) if len(prefix) <= len(stem) else prefix.startswith(stem)
 
 
 def _connect(path: Path) -> socket.socket | None:
