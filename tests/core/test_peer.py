@@ -19,7 +19,7 @@ from atlasbridge.core.peer import (
     prove_outside,
     read_audit_token,
 )
-from atlasbridge.core.process_table import parse_process, parse_version
+from atlasbridge.core.process_table import MacProcess, parse_process, parse_version
 
 PID, UID, VERSION, STARTED = 4711, 501, 99, 1_700_000_000_000_042
 NO_OPTION = OSError(42, "Protocol not available")
@@ -113,8 +113,9 @@ def bsdinfo(name: bytes, terminal: int) -> bytes:
 
 def test_a_process_is_read_from_the_kernels_structure() -> None:
     assert len(bsdinfo(b"", 0)) == 136
-    assert parse_process(bsdinfo(HOST_NAME.encode(), 0x10000003)) == (1, STARTED, str(0x10000003), "", HOST_NAME)
-    assert parse_process(bsdinfo(b"", 0xFFFFFFFF)) == (1, STARTED, "", "", "python3.11")
+    found = MacProcess(PID, 1, PID, 2, HOST_NAME, str(0x10000003), STARTED)
+    assert parse_process(bsdinfo(HOST_NAME.encode(), 0x10000003)) == found
+    assert parse_process(bsdinfo(b"", 0xFFFFFFFF)) == MacProcess(PID, 1, PID, 2, "python3.11", "", STARTED)
     assert parse_process(b"") is None
 
 

@@ -15,7 +15,8 @@ from typing import Any
 import pytest
 
 from atlasbridge.core.detection.events import ProbeState
-from atlasbridge.os.tty.macos import MacProbe, MacProcess, MacTask, parse_bsd_info, parse_task_info
+from atlasbridge.core.process_table import MacProcess, parse_process
+from atlasbridge.os.tty.macos import MacProbe, MacTask, parse_task_info
 
 _LAUNCH = "import fcntl,termios,os,sys; fcntl.ioctl(0,termios.TIOCSCTTY,0); os.execvp(sys.argv[1],sys.argv[1:])"
 
@@ -58,11 +59,11 @@ class ProcTaskInfo(ctypes.Structure):
 
 def test_the_sizes_and_places_are_those_of_the_systems_header() -> None:
     assert (ctypes.sizeof(ProcBsdInfo), ctypes.sizeof(ProcTaskInfo)) == (136, 96)
-    assert parse_bsd_info(bytes(ProcBsdInfo())[:-1]) is None and parse_task_info(bytes(ProcTaskInfo())[:-1]) is None
+    assert parse_process(bytes(ProcBsdInfo())[:-1]) is None and parse_task_info(bytes(ProcTaskInfo())[:-1]) is None
     process = ProcBsdInfo(status=2, pid=41, ppid=7, pgid=40, comm=b"short", name=b"a longer name")
-    assert parse_bsd_info(bytes(process)) == MacProcess(41, 7, 40, 2, "a longer name")
+    assert parse_process(bytes(process)) == MacProcess(41, 7, 40, 2, "a longer name", "0")
     process = ProcBsdInfo(pid=41, comm=b"short", uid=501, svgid=20, nfiles=9, e_tdev=5, start_tvsec=1)
-    assert parse_bsd_info(bytes(process)) == MacProcess(41, 0, 0, 0, "short")
+    assert parse_process(bytes(process)) == MacProcess(41, 0, 0, 0, "short", "5", 1_000_000)
     task = ProcTaskInfo(total_user=3, total_system=4, numrunning=2, threads=9, csw=8, priority=31, threads_user=5)
     assert parse_task_info(bytes(task), 1e9) == MacTask(2, 7.0)
 
@@ -105,14 +106,14 @@ def terminal() -> Iterator[tuple[int, int, int]]:
 
 
 def test_structures_are_read() -> None:
-    assert parse_bsd_info(bsd_info(77, 2, b"a long name")) == MacProcess(77, 1, 77, 2, "a long name")
-    assert parse_bsd_info(bsd_info(77)) == MacProcess(77, 1, 77, 3, "short")
+    assert parse_process(bsd_info(77, 2, b"a long name")) == MacProcess(77, 1, 77, 2, "a long name", "0")
+    assert parse_process(bsd_info(77)) == MacProcess(77, 1, 77, 3, "short", "0")
     assert parse_task_info(task_info(2, 500_000_000), 2.0) == MacTask(2, 2.0)
 
 
 @pytest.mark.parametrize("data", [b"", b"\0" * 50])
 def test_what_the_system_refuses_is_nothing(data: bytes) -> None:
-    assert parse_bsd_info(data) is None
+    assert parse_process(data) is None
     assert parse_task_info(data) is None
 
 

@@ -189,7 +189,9 @@ def look_at(pid: int) -> Process | None:
         from atlasbridge.core.process_table import look_on_macos
 
         shown = look_on_macos(pid)
-        return None if shown is None else Process(pid, *shown)
+        if shown is None:
+            return None
+        return Process(pid, shown.parent, shown.started, shown.terminal, name=shown.command)
     return _look_in_proc(pid) if sys.platform == "linux" else _look_with_ps(pid)
 
 

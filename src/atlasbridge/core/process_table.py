@@ -150,25 +150,36 @@ def _started(pid: int) -> int:
 
 # macOS: the kernel answers `proc_pidinfo` with structures of fixed layout.
 
-# struct proc_bsdinfo: the fifth word is the parent; then follow the name, the longer name, the terminal and the start
-_BSDINFO = struct.Struct("<4I I 7I 16s 32s 3I I I i Q Q")
+# struct proc_bsdinfo: the second word is the state, the fourth and fifth are the process and its parent; then come the
+# name, the longer name, the group, the terminal and the start
+_BSDINFO = struct.Struct("<5I 7I 16s 32s I I I I I i Q Q")
 # struct proc_uniqidentifierinfo: the fourth field is the version of the pid
 _UNIQUE = struct.Struct("<16s Q Q i i Q Q")
 _BSDINFO_FLAVOUR, _UNIQUE_FLAVOUR = 3, 17
 _NO_TERMINAL = 0xFFFFFFFF
 _MICROSECONDS = 1_000_000
+AskMacos = Callable[[int, int, int], bytes]  # process, flavour of the structure, its size
 
 
-def parse_process(data: bytes) -> tuple[int, int, str, str, str] | None:
-    """Returns (parent, start in microseconds, terminal, no mark, name) in the order of `Process`; None if the data is
-    incomplete."""
+@frozen
+class MacProcess:
+    pid: int
+    parent: int
+    group: int
+    status: int
+    command: str
+    terminal: str = ""
+    started: int = 0  # in microseconds
+
+
+def parse_process(data: bytes) -> MacProcess | None:
+    """Returns None if the data is incomplete."""
     if len(data) < _BSDINFO.size:
         return None
-    fields = _BSDINFO.unpack_from(data)
-    short, name, terminal, seconds, rest = fields[12], fields[13], fields[17], fields[20], fields[21]
-    called = (name or short).partition(b"\0")[0] or short.partition(b"\0")[0]
+    _, status, _, pid, parent, *_, short, name, _, group, _, terminal, _, _, seconds, rest = _BSDINFO.unpack_from(data)
+    called = (name.partition(b"\0")[0] or short.partition(b"\0")[0]).decode("utf-8", "replace")
     tty = "" if terminal == _NO_TERMINAL else str(terminal)
-    return int(fields[4]), seconds * _MICROSECONDS + rest, tty, "", called.decode("utf-8", "replace")
+    return MacProcess(pid, parent, group, status, called, tty, seconds * _MICROSECONDS + rest)
 
 
 def parse_version(data: bytes) -> int:
@@ -176,15 +187,7 @@ def parse_version(data: bytes) -> int:
     return int(_UNIQUE.unpack_from(data)[3]) if len(data) >= _UNIQUE.size else 0
 
 
-def look_on_macos(pid: int) -> tuple[int, int, str, str, str] | None:
-    return parse_process(_ask(pid, _BSDINFO_FLAVOUR, _BSDINFO.size))
-
-
-def number_version(pid: int) -> int:
-    return parse_version(_ask(pid, _UNIQUE_FLAVOUR, _UNIQUE.size))
-
-
-def _ask(pid: int, flavour: int, size: int) -> bytes:
+def ask_macos(pid: int, flavour: int, size: int) -> bytes:
     """Returns b"" if there is no such process, or we are not allowed to read it."""
     if sys.platform != "darwin":
         return b""
@@ -194,3 +197,11 @@ def _ask(pid: int, flavour: int, size: int) -> bytes:
     library = ctypes.CDLL("/usr/lib/libproc.dylib", use_errno=True)
     given = library.proc_pidinfo(ctypes.c_int(pid), flavour, ctypes.c_uint64(0), room, size)
     return room.raw[:given] if given > 0 else b""
+
+
+def look_on_macos(pid: int, ask: AskMacos = ask_macos) -> MacProcess | None:
+    return parse_process(ask(pid, _BSDINFO_FLAVOUR, _BSDINFO.size))
+
+
+def number_version(pid: int) -> int:
+    return parse_version(ask_macos(pid, _UNIQUE_FLAVOUR, _UNIQUE.size))

@@ -13,41 +13,21 @@ import time
 from typing import Protocol
 
 from atlasbridge.core.detection.events import ProbeAnswer, ProbeState
+from atlasbridge.core.process_table import ask_macos, look_on_macos
 from atlasbridge.core.values import frozen, replace
 from atlasbridge.os.tty.posix import TURNS, echo_and_canon, foreground_group
 
 _PROC_PGRP_ONLY = 2
-_BSD_INFO, _TASK_INFO = 3, 4
-_BSD_SIZE, _TASK_SIZE = 136, 96
+_TASK_INFO, _TASK_SIZE = 4, 96
 _STOPPED, _ZOMBIE = 4, 5
 _BUSY_SHARE = 0.5
 _SHORTEST_SPAN_S = 0.05
 
 
 @frozen
-class MacProcess:
-    pid: int
-    parent: int
-    group: int
-    status: int
-    command: str
-
-
-@frozen
 class MacTask:
     running_threads: int
     processor_s: float
-
-
-def parse_bsd_info(data: bytes) -> MacProcess | None:
-    """A struct proc_bsdinfo."""
-    if len(data) < _BSD_SIZE:
-        return None
-    _, status, _, pid, parent = struct.unpack_from("=5I", data)
-    command, name = struct.unpack_from("=16s32s", data, 48)
-    (group,) = struct.unpack_from("=I", data, 100)
-    text = (name.split(b"\0")[0] or command.split(b"\0")[0]).decode("utf-8", "replace")
-    return MacProcess(pid, parent, group, status, text)
 
 
 def parse_task_info(data: bytes, tick_ns: float = 1.0) -> MacTask | None:
@@ -83,9 +63,7 @@ class Libproc:
         return [pid for pid in buffer[: max(0, size) // 4] if pid > 0]
 
     def info(self, pid: int, flavour: int, size: int) -> bytes:
-        buffer = ctypes.create_string_buffer(size)
-        filled = self._library.proc_pidinfo(pid, flavour, ctypes.c_uint64(0), buffer, size)
-        return buffer.raw[: max(0, filled)]
+        return ask_macos(pid, flavour, size)
 
 
 class MacProbe:
@@ -106,8 +84,8 @@ class MacProbe:
         return replace(answer, echo=echo, canonical=canonical)
 
     def _judge(self, group: int, secret: bool) -> ProbeAnswer:
-        members = [process for pid in self._source.list_pids(_PROC_PGRP_ONLY, group) if (process := self._process(pid))]
-        members = [process for process in members if process.status != _ZOMBIE]
+        found = [look_on_macos(pid, self._source.info) for pid in self._source.list_pids(_PROC_PGRP_ONLY, group)]
+        members = [process for process in found if process is not None and process.status != _ZOMBIE]
         if group <= 0 or not members:
             return ProbeAnswer(ProbeState.UNKNOWN, "no foreground process")
         last = members[-1]
@@ -124,9 +102,6 @@ class MacProbe:
         return ProbeAnswer(
             ProbeState.UNKNOWN, "sleeps, macOS does not tell for what", pid=last.pid, command=last.command
         )
-
-    def _process(self, pid: int) -> MacProcess | None:
-        return parse_bsd_info(self._source.info(pid, _BSD_INFO, _BSD_SIZE))
 
     def _task(self, pid: int) -> MacTask | None:
         """None for a process of another user."""
