@@ -575,7 +575,9 @@ class Watch:
     def _wait(self) -> list[Key]:
         """Return keys, or none after an event or a timeout (displayed ages change)."""
         wait_s = self._keys.wait_s(self._clock.now())
-        ready, _, _ = select.select([0, self._wakeup.fileno()], [], [], LOOK_S if wait_s is None else min(wait_s, LOOK_S))
+        ready, _, _ = select.select(
+            [0, self._wakeup.fileno()], [], [], LOOK_S if wait_s is None else min(wait_s, LOOK_S)
+        )
         self._wakeup.clear()
         if 0 not in ready:
             return self._keys.due(self._clock.now())

@@ -121,21 +121,6 @@ def command(
         asyncio.run(others[chosen](options) if chosen in others else _connect(chosen, options))
 
 
-async def _connect_tell(options: SetupOptions) -> None:
-    """Ask for an address. It contains credentials, so it is read like a token."""
-
-    token = find_token("tell", "address", options)
-    await connect_tell(token.value, token.written, options.page_url, options.test)
-
-
-async def _connect_ntfy(options: SetupOptions) -> None:
-    """ntfy needs no account and no token, except on private servers that require one."""
-
-    token = find_token("ntfy", "bot_token", options) if any(options.places["bot_token"]) else Token("", "")
-    patience_s = options.patience_s if options.test else 0.0
-    await connect_ntfy(options.people, token.value, token.written, options.api_url, patience_s)
-
-
 def _choose(options: SetupOptions) -> str:
     if not options.interactive:
         raise click.UsageError("say which channel: --channel web, telegram, slack, discord, ntfy, matrix or tell")
@@ -252,19 +237,21 @@ async def _await_tap(talk: Any, person: str, patience_s: float) -> None:
 # `atlasbridge setup --channel ntfy`: creates two topics, waits for a phone to subscribe, and tests a tap.
 
 
-async def connect_ntfy(people: tuple[str, ...], access_token: str, written: str, url: str, patience_s: float) -> None:
-    """`written` is the text for the access token in the file; `patience_s` 0 skips the test."""
-    talk = introduce("ntfy", {"bot_token": access_token}, url)
+async def _connect_ntfy(options: SetupOptions) -> None:
+    """ntfy needs no account and no token, except on private servers that require one."""
+    token = find_token("ntfy", "bot_token", options) if any(options.places["bot_token"]) else Token("", "")
+    talk = introduce("ntfy", {"bot_token": token.value}, options.api_url)
     try:
         address = await talk.check()
-        found = {**talk.settings(list(people) or ["phone"]), **({"access_token": written} if written else {})}
+        found = talk.settings(list(options.people) or ["phone"])
+        found |= {"access_token": token.written} if token.written else {}
         write_table(home(), "ntfy", {**read_table(home(), "ntfy"), **found, "enabled": True})
         click.echo(say(WRITTEN, path=home().config))
         asked = "In the ntfy app, subscribe to this topic, and keep it secret:\n\n    {address}\n"
         click.echo(say(asked, address=address))
-        if patience_s:
+        if options.test:
             click.echo(say("A test prompt is on its way: tap its button."))
-            await _await_tap(talk, "phone", patience_s)
+            await _await_tap(talk, "phone", options.patience_s)
             click.echo(say(ARRIVED))
     finally:
         await talk.close()
@@ -274,14 +261,15 @@ async def connect_ntfy(people: tuple[str, ...], access_token: str, written: str,
 # `atlasbridge setup --channel tell`: tests an Apprise address, and stores where people can answer.
 
 
-async def connect_tell(address: str, written: str, page_url: str, test: bool) -> None:
-    """`written` is the text for the address in the file: the address itself, or where it is stored."""
-    if test:
-        await try_notification(address)
+async def _connect_tell(options: SetupOptions) -> None:
+    """The address contains credentials, so it is read like a token."""
+    address = find_token("tell", "address", options)
+    if options.test:
+        await try_notification(address.value)
         click.echo(say("The service took a test message."))
     old = read_table(home(), "tell")
-    urls = list(dict.fromkeys([*old.get("urls", []), written]))
-    page = {"page_url": page_url} if page_url else {}
+    urls = list(dict.fromkeys([*old.get("urls", []), address.written]))
+    page = {"page_url": options.page_url} if options.page_url else {}
     write_table(home(), "tell", {**old, **page, "urls": urls, "enabled": True})
     click.echo(say(WRITTEN, path=home().config))
     apply_change(say(CONNECTED, channel="tell"), say)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from atlasbridge.config.load import Configuration
-from atlasbridge.config.model import EscalationEntry, PersonEntry
+from atlasbridge.config.model import Attention, EscalationEntry, PersonEntry
 from atlasbridge.core.daemon.parts import HubSettings, Retention
 from atlasbridge.core.daemon.rules import HubRules
 from atlasbridge.core.errors import ConfigError
@@ -48,18 +48,16 @@ def plan_attention(config: Configuration, allowed: Allowed) -> AttentionSettings
         book = PeopleBook.of(*(_person(number, entry) for number, entry in enumerate(general.people)))
     except ValueError as error:
         raise ConfigError(f"people: {error}", "give each identity to one person only") from None
-    table = general.attention
-    return AttentionSettings(
-        people=book,
-        escalation=tuple(
-            _escalation_policy(number, entry, book, allowed) for number, entry in enumerate(general.escalation)
-        ),
-        presence=PresenceSettings(
-            table.presence_seconds, table.presence_longest_seconds if table.presence_seconds else 0.0
-        ),
-        digest_s=table.digest_seconds,
-        notices_per_hour=table.notices_per_hour,
-    )
+    escalation = (_escalation_policy(number, entry, book, allowed) for number, entry in enumerate(general.escalation))
+    return limit_attention(general.attention, tuple(escalation), book)
+
+
+def limit_attention(
+    table: Attention, escalation: tuple[EscalationPolicy, ...], people: PeopleBook
+) -> AttentionSettings:
+    longest_s = table.presence_longest_seconds if table.presence_seconds else 0.0
+    presence = PresenceSettings(table.presence_seconds, longest_s)
+    return AttentionSettings(people, escalation, presence, table.digest_seconds, table.notices_per_hour)
 
 
 def _person(number: int, entry: PersonEntry) -> Person:

@@ -12,17 +12,12 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from atlasbridge.config.hub import plan_escalation
+from atlasbridge.config.hub import limit_attention, plan_escalation
 from atlasbridge.config.load import Configuration, SettingsClass, load_config
 from atlasbridge.config.model import EscalationEntry
 from atlasbridge.config.session import resolve
 from atlasbridge.core.errors import ConfigError
-from atlasbridge.core.policy.escalation import (
-    AWAY,
-    AttentionSettings,
-    EscalationPolicy,
-    PresenceSettings,
-)
+from atlasbridge.core.policy.escalation import AWAY, EscalationPolicy, PeopleBook
 from atlasbridge.core.routing.policy import PolicySettings
 from atlasbridge.core.routing.router import ChatPlan, ServerChannel
 
@@ -101,18 +96,15 @@ def read_oidc(path: Path, environ: Mapping[str, str]) -> dict[str, Any] | None:
 def plan_chats(
     config: Configuration, channels: tuple[ServerChannel, ...], idle: tuple[str, ...], path: Path
 ) -> ChatPlan:
-    prompts, attention = config.general.prompts, config.general.attention
+    prompts = config.general.prompts
     names = (*(channel.name for channel in channels), *idle)
     policy = PolicySettings(
         notify_idle=prompts.notify_idle,
         reminder_s=prompts.reminder_seconds,
         max_reminders=prompts.max_reminders,
         muted_tools=frozenset(prompts.muted_tools),
-        attention=AttentionSettings(
-            escalation=server_escalation(config.general.escalation, names, path),
-            presence=PresenceSettings(attention.presence_seconds, attention.presence_longest_seconds),
-            digest_s=attention.digest_seconds,
-            notices_per_hour=attention.notices_per_hour,
+        attention=limit_attention(
+            config.general.attention, server_escalation(config.general.escalation, names, path), PeopleBook()
         ),
     )
     return ChatPlan(channels, policy, idle=idle)

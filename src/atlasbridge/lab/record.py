@@ -6,13 +6,11 @@ Input without echo, and output that looks like a secret, is written as dots, bec
 from __future__ import annotations
 
 import codecs
-import fcntl
 import json
 import os
 import re
 import select
 import signal
-import struct
 import sys
 import termios
 import tty
@@ -23,7 +21,7 @@ from typing import IO
 
 from atlasbridge.core.clock import Clock, SystemClock
 from atlasbridge.core.prompt.redact import mask_rows, redact_text, remembered, typed_text
-from ptypool.process import spawn_process
+from ptypool.process import set_window_size, spawn_process, window_size
 
 CHUNK = 65536
 QUIET_S = 0.2  # after this pause, the pending output is checked as a whole
@@ -109,7 +107,7 @@ def record(command: Sequence[str], path: Path, clock: Clock | None = None, verba
     `verbatim` keeps the output unchanged. Input without echo is never kept.
     """
     steady = clock or SystemClock()
-    rows, cols = window_size()
+    rows, cols = _own_size()
     child = spawn_process(command, size=(rows, cols))
     path.parent.mkdir(parents=True, exist_ok=True)
     with _open_private(path) as stream:
@@ -134,13 +132,13 @@ def _open_private(path: Path) -> IO[str]:
     return open(fd, "w", encoding="utf-8")
 
 
-def window_size() -> tuple[int, int]:
+def _own_size() -> tuple[int, int]:
     """Rows and columns of the person's terminal; 24 x 80 without one."""
     try:
-        rows, cols, _, _ = struct.unpack("HHHH", fcntl.ioctl(1, termios.TIOCGWINSZ, b"\0" * 8))
+        rows, cols = window_size(1)
     except OSError:
-        return 24, 80
-    return (rows, cols) if rows and cols else (24, 80)
+        rows = cols = 0
+    return rows or 24, cols or 80
 
 
 def _raw_mode() -> Callable[[], None]:
@@ -153,8 +151,8 @@ def _raw_mode() -> Callable[[], None]:
 
 def _follow_size(master: int, cast: Cast) -> Callable[[int, FrameType | None], None]:
     def follow(_number: int, _frame: FrameType | None) -> None:
-        rows, cols = window_size()
-        fcntl.ioctl(master, termios.TIOCSWINSZ, struct.pack("HHHH", rows, cols, 0, 0))
+        rows, cols = _own_size()
+        set_window_size(master, rows, cols)
         cast.resize(rows, cols)
 
     return follow
