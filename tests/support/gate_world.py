@@ -251,7 +251,7 @@ class GateWorld:
         """The long look at the end: what was typed, and what store and audit log say of it."""
         assert all(count == 1 for count in self.typed.values())
         assert all(self.fates[prompt_id].winner for prompt_id in self.typed)
-        verdict = self.ledger.verify_audit()
+        verdict = self.ledger.prepare_verify()()
         assert verdict.ok, verdict.sentence
         assert self.ledger.check() == []
         injected = self.ledger.audit_entries(event="REPLY_INJECTED", limit=10**9)

@@ -131,7 +131,7 @@ class Rounds:
         ledger = Ledger.open(self.place.home.root, SystemClock(), _boot_id())
         try:
             assert ledger.check() == []
-            verdict = ledger.verify_audit()
+            verdict = ledger.prepare_verify()()
             assert verdict.ok, verdict
             typed = [entry["value"] for entry in ledger.audit_entries(event="REPLY_INJECTED", limit=10**6)]
             accepted = [entry["value"] for entry in ledger.audit_entries(event="REPLY_RECEIVED", limit=10**6)]

@@ -132,7 +132,7 @@ def examine(disk: CrashDisk, cut: int, random: Random, style: str) -> str:
 def find_fault(ledger: Ledger, facts: list[Fact]) -> str:
     if broken := ledger.check():
         return f"the database is damaged: {broken}"
-    verdict = ledger.verify_audit()
+    verdict = ledger.prepare_verify()()
     if not verdict.ok:
         return verdict.sentence
     for fact in facts:

@@ -96,8 +96,8 @@ def _heal(home: Path, typed: set[str]) -> str:
         recorded = {entry["prompt_id"] for entry in ledger.audit_entries(event="REPLY_RECEIVED", limit=10**6)}
         if not typed <= recorded:
             return "something was typed that is not recorded"
-        if ledger.alarm or not ledger.verify_audit().ok or ledger.check():
-            return f"not healed: {ledger.alarm} {ledger.verify_audit().sentence} {ledger.check()}"
+        if ledger.alarm or not ledger.prepare_verify()().ok or ledger.check():
+            return f"not healed: {ledger.alarm} {ledger.prepare_verify()().sentence} {ledger.check()}"
         record = ask(ledger)
         won = ledger.claim(record.prompt_id, record.session_id, None, YES, ME)
         return "" if isinstance(won, PromptRecord) else f"the next claim is refused: {won}"
@@ -131,7 +131,7 @@ def _fill_and_free(home: Path) -> int:
             wrong += ledger.prompt(record.prompt_id) != record
         filler.unlink()
         ledger.flush()
-        wrong += bool(ledger.alarm) or not ledger.verify_audit().ok
+        wrong += bool(ledger.alarm) or not ledger.prepare_verify()().ok
         ledger.claim(record.prompt_id, record.session_id, None, YES, ME)
         wrong += [item.prompt_id for item, _ in ledger.unsettled()] != [record.prompt_id]
         ledger.inject(record.prompt_id)

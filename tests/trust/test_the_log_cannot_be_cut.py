@@ -54,7 +54,7 @@ def lose_store(home: Path) -> None:
 def opened(home: Path) -> AuditVerdict:
     """What `verify` says after a hub has started and stopped."""
     ledger = open_ledger(home)
-    said = ledger.verify_audit()
+    said = ledger.prepare_verify()()
     ledger.close()
     assert verify_home(home) == said
     return said
@@ -164,7 +164,7 @@ def test_a_hub_killed_in_the_middle_of_writing_the_head_raises_no_false_alarm(
         assert seen is not None and old <= seen.entries <= old + 3, "what was known before is not forgotten"
         assert verify_home(tmp_path).ok
         ledger = open_ledger(tmp_path)
-        assert (ledger.verify_audit().ok, ledger.verify_audit().incidents) == (True, ())
+        assert (ledger.prepare_verify()().ok, ledger.prepare_verify()().incidents) == (True, ())
     ledger.note("HUB_START")
     assert read_anchor(tmp_path / HEAD_NAME) == ledger.audit_head()
     ledger.close()

@@ -144,7 +144,7 @@ def test_a_restart_does_not_hide_a_change(home: Path, name: str) -> None:
     write_lines(home, attack(lines_of(home)))
     ledger = open_ledger(home)
     ledger.note("HUB_START")
-    assert ledger.verify_audit().bad_entry == bad
+    assert ledger.prepare_verify()().bad_entry == bad
     ledger.close()
     assert verify_home(home).bad_entry == bad
 
@@ -155,7 +155,7 @@ def test_a_torn_end_is_repaired_with_a_record_of_its_own(home: Path, cut: int) -
     whole = path.read_bytes()
     os.truncate(path, len(whole) - cut)
     ledger = open_ledger(home)
-    verdict = ledger.verify_audit()
+    verdict = ledger.prepare_verify()()
     assert verdict.ok and verdict.repairs == 1
     (entry,) = ledger.audit_entries(event="AUDIT_REPAIRED")
     assert entry["restored"] == len(lines_of(home)) - 1 - whole[: len(whole) - cut].count(b"\n")
@@ -174,7 +174,7 @@ def test_a_batch_torn_in_its_middle_is_repaired_after_a_loss_of_power(home: Path
     torn = lines[-2].replace('"PROMPT_', '"\0\0\0\0\0\0\0')
     path.write_bytes("".join(line + "\n" for line in (*lines[:-2], torn, lines[-1])).encode())
     ledger = open_ledger(home)
-    assert ledger.verify_audit().ok and lines_of(home)[: len(lines)] == lines
+    assert ledger.prepare_verify()().ok and lines_of(home)[: len(lines)] == lines
     assert ledger.audit_entries(event="AUDIT_REPAIRED")[0]["restored"] == 2
     ledger.close()
 
@@ -183,7 +183,7 @@ def test_zeroes_behind_the_end_are_cut_off(home: Path) -> None:
     with open(home / "audit.log", "ab") as file:
         file.write(b"\0" * 700)
     ledger = open_ledger(home)
-    assert ledger.verify_audit().ok
+    assert ledger.prepare_verify()().ok
     assert ledger.audit_entries(event="AUDIT_REPAIRED")[0]["cut_bytes"] == 700
     ledger.close()
 
@@ -191,7 +191,7 @@ def test_zeroes_behind_the_end_are_cut_off(home: Path) -> None:
 def test_a_lost_file_is_written_again(home: Path) -> None:
     (home / "audit.log").unlink()
     ledger = open_ledger(home)
-    assert ledger.verify_audit().ok
+    assert ledger.prepare_verify()().ok
     assert ledger.audit_entries(event="AUDIT_REPAIRED")[0]["restored"] == 9
     ledger.close()
 
@@ -200,7 +200,7 @@ def test_a_lost_store_goes_on_with_the_chain_of_the_file(home: Path) -> None:
     before = lines_of(home)
     (home / "atlasbridge.db").unlink()
     ledger = open_ledger(home)
-    assert ledger.verify_audit().ok
+    assert ledger.prepare_verify()().ok
     assert lines_of(home)[:9] == before
     assert ledger.audit_entries(event="AUDIT_ADOPTED")[0]["entries"] == 9
     ledger.close()
@@ -211,7 +211,7 @@ def test_a_broken_file_without_its_store_is_kept_aside(home: Path) -> None:
     write_lines(home, lines[3:])
     (home / "atlasbridge.db").unlink()
     ledger = open_ledger(home)
-    assert ledger.verify_audit().bad_entry == 1  # nine had been written, and none of them is left
+    assert ledger.prepare_verify()().bad_entry == 1  # nine had been written, and none of them is left
     assert ledger.audit_entries(event="AUDIT_REPAIRED")[0]["set_aside"] == "audit.log.1"
     assert list(read_lines(home / "audit.log.1")) == lines[3:]
     ledger.close()
@@ -224,7 +224,7 @@ def test_entries_that_the_store_never_wrote_are_put_aside_not_believed(home: Pat
     write_lines(home, [*lines_of(home), extra])
     assert verify_home(home).bad_entry == 10
     ledger = open_ledger(home)
-    assert ledger.verify_audit().ok and extra not in lines_of(home)
+    assert ledger.prepare_verify()().ok and extra not in lines_of(home)
     assert extra in (home / "audit.log.1").read_text()
     ledger.close()
 
@@ -232,9 +232,9 @@ def test_entries_that_the_store_never_wrote_are_put_aside_not_believed(home: Pat
 def test_a_file_removed_while_the_hub_runs_comes_back_whole(home: Path) -> None:
     ledger = open_ledger(home)
     (home / "audit.log").unlink()
-    assert ledger.verify_audit().bad_entry == 1
+    assert ledger.prepare_verify()().bad_entry == 1
     ledger.note("HUB_STOP")
-    assert ledger.verify_audit().ok
+    assert ledger.prepare_verify()().ok
     assert ledger.audit_entries(event="AUDIT_REPAIRED")[0]["restored"] == 9
     ledger.close()
 
@@ -276,10 +276,10 @@ def test_a_copy_that_fails_raises_an_alarm_and_is_made_later(
     assert "No space left" in ledger.alarm
     assert ledger.flush() is False
     if failing == "pwrite":
-        assert ledger.verify_audit().bad_entry == 10
+        assert ledger.prepare_verify()().bad_entry == 10
     disk.fault = None
     assert ledger.flush() is True
-    assert ledger.alarm == "" and ledger.verify_audit().ok
+    assert ledger.alarm == "" and ledger.prepare_verify()().ok
     assert ledger.audit_entries(event="AUDIT_REPAIRED") == []
     ledger.close()
 
@@ -311,7 +311,7 @@ def test_an_entry_that_the_hub_writes_meanwhile_is_no_fault(home: Path, monkeypa
 
 def test_the_ledger_names_its_own_verdict(home: Path) -> None:
     ledger: Ledger = open_ledger(home)
-    verdict = ledger.verify_audit()
+    verdict = ledger.prepare_verify()()
     assert verdict.sentence.startswith("The audit log is whole: 9 entries, head sha256:")
     assert verdict.ok is True and verdict.count == 9
     ledger.close()

@@ -65,7 +65,7 @@ def clock() -> ManualClock:
 def ledger(tmp_path_factory: pytest.TempPathFactory, clock: ManualClock) -> Iterator[Ledger]:
     ledger = open_ledger(tmp_path_factory.mktemp("machine"), clock)
     yield ledger
-    assert ledger.verify_audit().ok
+    assert ledger.prepare_verify()().ok
     ledger.close()
 
 

@@ -114,7 +114,7 @@ def dying_uses(folder: Path, places: list[str]) -> tuple[list[int], list[str]]:
         decided = ledger.reply(prompt_id) is not None
         assert [item.uses_left for item in ledger.live_grants()] == ([] if decided else [1]), place
         assert use(ledger, grant_id, other) is not decided, place
-        assert ledger.check() == [] and ledger.verify_audit().ok, place
+        assert ledger.check() == [] and ledger.prepare_verify()().ok, place
         ledger.close()
     return [int(line) for line in done.stdout.split()], done.stderr.splitlines()
 

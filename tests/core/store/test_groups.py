@@ -49,7 +49,7 @@ def test_decisions_that_come_together_share_a_commit_and_the_copy_of_their_entri
     assert seen == ["COMMIT"]
     assert {state_on_disk(tmp_path, record.prompt_id) for record in asked} == {"reply_received"}
     assert (tmp_path / "audit.log").read_text().count("REPLY_RECEIVED") == 5
-    assert ledger.verify_audit().ok
+    assert ledger.prepare_verify()().ok
 
 
 def test_what_follows_waits_for_the_disk_and_comes_in_order(ledger: Ledger, tmp_path: Path) -> None:
@@ -102,7 +102,7 @@ def test_a_commit_that_fails_leaves_everything_as_it_was_and_nobody_hears_of_it(
     assert told == [] and ledger.audit_head() == before and ledger.alarm
     assert state_on_disk(tmp_path, record.prompt_id) == "awaiting_reply"
     assert isinstance(ledger.claim(record.prompt_id, record.session_id, None, NO, ME), PromptRecord)
-    assert ledger.alarm == "" and ledger.verify_audit().ok and ledger.check() == []
+    assert ledger.alarm == "" and ledger.prepare_verify()().ok and ledger.check() == []
 
 
 def test_a_write_that_fails_takes_back_itself_alone(ledger: Ledger) -> None:
@@ -118,7 +118,7 @@ def test_a_write_that_fails_takes_back_itself_alone(ledger: Ledger) -> None:
         ledger.claim(second.prompt_id, second.session_id, None, YES, ME)
     states = [found.state for one in (first, second) if (found := ledger.prompt(one.prompt_id))]
     assert states == [PromptState.REPLY_RECEIVED] * 2
-    assert ledger.audit_entries(event="NEVER_HAPPENED") == [] and ledger.verify_audit().ok
+    assert ledger.audit_entries(event="NEVER_HAPPENED") == [] and ledger.prepare_verify()().ok
 
 
 def test_when_sqlite_gives_the_whole_transaction_up_nothing_after_it_is_committed_either(ledger: Ledger) -> None:
@@ -132,7 +132,7 @@ def test_when_sqlite_gives_the_whole_transaction_up_nothing_after_it_is_committe
             ledger.claim(second.prompt_id, second.session_id, None, YES, ME)
     states = [found.state for one in (first, second) if (found := ledger.prompt(one.prompt_id))]
     assert states == [PromptState.AWAITING_REPLY] * 2
-    assert ledger.verify_audit().ok and isinstance(
+    assert ledger.prepare_verify()().ok and isinstance(
         ledger.claim(first.prompt_id, first.session_id, None, YES, ME), PromptRecord
     )
 
@@ -169,7 +169,7 @@ def test_copies_are_brought_to_disk_with_the_last_of_many_that_come_at_once(
     with ledger.batch():
         pass
     assert len(synced) > before  # also where the last one has nothing to write
-    assert ledger.verify_audit().ok
+    assert ledger.prepare_verify()().ok
 
 
 def test_what_was_left_to_the_next_is_written_again_when_that_cannot_be_brought_to_disk(
@@ -185,5 +185,5 @@ def test_what_was_left_to_the_next_is_written_again_when_that_cannot_be_brought_
         ask(ledger)
         assert "Input/output error" in ledger.alarm
     ask(ledger)
-    assert ledger.alarm == "" and ledger.verify_audit().ok
+    assert ledger.alarm == "" and ledger.prepare_verify()().ok
     assert (tmp_path / "audit.log").read_text().count("PROMPT_DETECTED") == 3

@@ -409,4 +409,4 @@ def test_an_entry_of_its_own_can_be_noted(ledger: Ledger) -> None:
     assert ledger.audit_entries(newest=True, limit=1)[0]["pid"] == 7
     with pytest.raises(ValueError, match="hash"):
         ledger.note("HUB_START", hash="mine")
-    assert ledger.verify_audit().ok
+    assert ledger.prepare_verify()().ok

@@ -61,7 +61,7 @@ def test_a_fault_at_any_moment_types_nothing_unrecorded_and_heals(tmp_path: Path
         ledger = open_ledger(home)
         recorded = {entry["prompt_id"] for entry in ledger.audit_entries(event="REPLY_RECEIVED")}
         assert set(life.typed) <= recorded
-        assert ledger.alarm == "" and ledger.verify_audit().ok and ledger.check() == []
+        assert ledger.alarm == "" and ledger.prepare_verify()().ok and ledger.check() == []
         assert isinstance(
             ledger.claim((record := ask(ledger)).prompt_id, record.session_id, None, YES, ME), PromptRecord
         )
@@ -86,7 +86,7 @@ def test_a_real_limit_of_the_file_size_is_a_clear_error_and_heals(tmp_path: Path
     assert caught.value.hint
     assert ledger.prompt(record.prompt_id) == record and ledger.unsettled() == []
     assert isinstance(ledger.claim(record.prompt_id, record.session_id, None, YES, ME), PromptRecord)
-    assert ledger.verify_audit().ok
+    assert ledger.prepare_verify()().ok
     ledger.close()
 
 

@@ -48,5 +48,5 @@ def test_a_killed_writer_leaves_a_whole_store(tmp_path: Path, seed: int) -> None
         record = ledger.prompt(prompt_id)
         assert record is not None and ledger.reply(prompt_id) is not None
         assert record.state is PromptState.INJECTED or word == "claimed"
-    assert ledger.check() == [] and ledger.verify_audit().ok and find_half(ledger) == ""
+    assert ledger.check() == [] and ledger.prepare_verify()().ok and find_half(ledger) == ""
     ledger.close()

@@ -38,7 +38,7 @@ from atlasbridge.core.store import prompts
 from atlasbridge.core.store.database import Database, migrate
 from atlasbridge.core.store.journal import Journal, Work, lines_after
 from atlasbridge.core.store.prompts import Decider, ReplyRecord, RequestRecord
-from atlasbridge.core.store.verify import prepare, verify
+from atlasbridge.core.store.verify import prepare
 from atlasbridge.core.values import as_dict, replace
 
 # Statistics for the page: prompts per day, how long answers took, and who gave them.
@@ -583,17 +583,11 @@ class Ledger:
         entries = [parse_entry(line) or {} for (line,) in rows]
         return entries[::-1] if newest else entries
 
-    def verify_audit(self) -> AuditVerdict:
-        """Verifies the log and reports the first bad entry. Entries that could not be copied to audit.log earlier are
-        copied first; nothing else is changed."""
-        if self.journal.alarm:
-            self.journal.flush()
-        with self.journal.reading() as connection:
-            return verify(connection, self.journal.audit_path)
-
     def prepare_verify(self, seen: Iterable[SeenHead] = ()) -> Callable[[], AuditVerdict]:
-        """Like `verify_audit`, for a long log: fixes the state to check now, so that the check can run in another
-        thread."""
+        """Fixes the state of the log now; the check itself takes long for a long log and can run in another thread.
+
+        Entries that could not be copied to audit.log earlier are copied first; nothing else is changed.
+        """
         if self.journal.alarm:
             self.journal.flush()
         return prepare(self.journal.database.path, self.journal.audit_path, seen)
