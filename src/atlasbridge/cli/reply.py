@@ -76,63 +76,45 @@ def command(
     "-" reads the value from standard input, for secrets.  Exit status: 0 typed (or accepted and still
     being typed, as the message says), 3 refused, 1 the hub is not running.
     """
-    if again:
-        if value is not None or keys is not None or also:
-            raise click.UsageError("--again takes no answer")
-        with hub_client() as hub:
-            prompt_id, unclear = find_prompt_id(prompt, hub.ask("prompts")["still_waiting"])
-            answer = _unclear(unclear) or hub.request("ask_again", prompt_id=prompt_id)
-            return report(_name_idle_session(hub, prompt, answer), as_json)
-    if snooze is not None:
+    if again or snooze is not None:
         if value is not None or keys is not None or also or at or when:
-            raise click.UsageError("--snooze takes no answer")
-        return _put_off(prompt, as_json, "snooze", for_s=snooze)
-    if value is None and keys is None:
+            raise click.UsageError(f"{'--again' if again else '--snooze'} takes no answer")
+    elif value is None and keys is None:
         raise click.UsageError(f"{prompt!r} alone is no answer: name the prompt, then the answer (reply PROMPT VALUE)")
-    if keys is not None and (value is not None or as_text):
+    elif keys is not None and (value is not None or as_text):
         raise click.UsageError("give either a VALUE or --keys KEYS, not both")
-    typed = value is not None and value != "-"
+    elif (at or when) and (keys is not None or also or (at and when)):
+        raise click.UsageError("an answer for later is one value for one prompt and one moment")
+    elif also and keys is not None:
+        raise click.UsageError("--also takes no --keys")
+    typed = value != "-"
     if value == "-":
         value = sys.stdin.read().removesuffix("\n").removesuffix("\r")
-    if at or when:
-        if keys is not None or also or (at and when):
-            raise click.UsageError("an answer for later is one value for one prompt and one moment")
-        return _put_off(prompt, as_json, "reply_later", value=value, as_text=as_text, when=at or when)
-    if also:
-        if keys is not None:
-            raise click.UsageError("--also takes no --keys")
-        with hub_client() as hub:
-            prompts = hub.ask("prompts")["prompts"]
-            found = [find_prompt_id(said, prompts) for said in (prompt, *also)]
-            ids = [prompt_id for prompt_id, _ in found]
-            if unclear := "; ".join(filter(None, (why for _, why in found))):
-                return report(_unclear(unclear), as_json)
-            if typed and any(_is_secret(prompt_id, prompts) for prompt_id in ids) and value not in LEAVES:
-                return report(_on_the_command_line(prompt), as_json)
-            return report_many(hub.request("reply_many", prompt_ids=ids, value=value, as_text=as_text), as_json)
     with hub_client() as hub:
-        prompts = hub.ask("prompts")["prompts"]
-        prompt_id, unclear = find_prompt_id(prompt, prompts)
-        if unclear:
-            return report(_unclear(unclear), as_json)
-        if (typed or keys is not None) and _is_secret(prompt_id, prompts) and value not in LEAVES:
-            return report(_on_the_command_line(prompt_id), as_json)
-        given = value if keys is None else keys
-        answer = hub.request("reply", prompt_id=prompt_id, value=given, as_text=as_text, as_keys=keys is not None)
+        asked = hub.ask("prompts")["still_waiting" if again else "prompts"]
+        named = [find_prompt_id(said, asked) for said in (prompt, *also)]
+        ids = [prompt_id for prompt_id, _ in named]
+        if unclear := "; ".join(why for _, why in named if why):
+            return report({"ok": False, "reason": "ambiguous", "message": unclear}, as_json)
+        if again:
+            answer = hub.request("ask_again", prompt_id=ids[0])
+        elif snooze is not None:
+            return report(hub.request("snooze", prompt_id=ids[0], for_s=snooze), as_json)
+        elif at or when:
+            later = hub.request("reply_later", prompt_id=ids[0], value=value, as_text=as_text, when=at or when)
+            return report(later, as_json)
+        elif typed and value not in LEAVES and any(_is_secret(prompt_id, asked) for prompt_id in ids):
+            return report(_on_the_command_line(ids[0]), as_json)
+        elif also:
+            return report_many(hub.request("reply_many", prompt_ids=ids, value=value, as_text=as_text), as_json)
+        else:
+            given = value if keys is None else keys
+            answer = hub.request("reply", prompt_id=ids[0], value=given, as_text=as_text, as_keys=keys is not None)
         answer = _name_idle_session(hub, prompt, answer)
     status = report(answer, as_json)
     if answer.get("stage") == "canceled" and not as_json:
-        click.echo(f"ask again: atlasbridge reply {prompt_id[:8]} --again")
+        click.echo(f"ask again: atlasbridge reply {ids[0][:8]} --again")
     return status
-
-
-def _put_off(prompt: str, as_json: bool, op: str, **fields: Any) -> int:
-    """Send a postponed answer or a snooze; the hub stores it, and `atlasbridge later list` shows it."""
-    with hub_client() as hub:
-        prompt_id, unclear = find_prompt_id(prompt, hub.ask("prompts")["prompts"])
-        if unclear:
-            return report(_unclear(unclear), as_json)
-        return report(hub.request(op, prompt_id=prompt_id, **fields), as_json)
 
 
 def _name_idle_session(hub: HubClient, said: str, answer: dict[str, Any]) -> dict[str, Any]:
@@ -156,10 +138,6 @@ def _on_the_command_line(prompt: str) -> dict[str, Any]:
     way = f"atlasbridge reply {prompt[:8]} -"
     said = "this asks for a secret, and a command line is kept in the shell's history and shown by ps"
     return {"ok": False, "reason": "not_allowed", "message": f"{said}. Give it on standard input: {way}"}
-
-
-def _unclear(message: str) -> dict[str, Any]:
-    return {"ok": False, "reason": "ambiguous", "message": message} if message else {}
 
 
 def report(answer: dict[str, Any], as_json: bool, known: str = "open prompts: atlasbridge approvals --once") -> int:
