@@ -247,6 +247,7 @@ class SessionBase:
         self._settings = settings
         self._clock = clock
         self._journal = journal
+        self._greeting = {"m": "started", "session_id": plan.session_id, "pid": pty.pid, "tool": plan.tool}
         self._started_at = clock.wall()
         self._ended_at: float | None = None
         self._last_words = ""

@@ -75,9 +75,7 @@ class SessionHost(SessionBase):
         journal: SessionLog,
     ) -> None:
         super().__init__(plan, pty, size, parts, settings, clock, journal)
-        self._attach_socket = AttachSocket(
-            {"m": "started", "session_id": plan.session_id, "pid": pty.pid, "tool": plan.tool}
-        )
+        self._attach_socket = AttachSocket(self._greeting)
         self._stopped = False
         self._end_by: float | None = None
         self._input_writer = InputWriter(pty.fileno(), clock, lambda: self._keyboard.wake())

@@ -222,7 +222,7 @@ class Viewers:
 
     def __init__(
         self,
-        plan: Plan,
+        greeting: Message,
         tool_pid: int,
         analysis: LazyAnalysis,
         detach_key: str,
@@ -236,12 +236,7 @@ class Viewers:
         self._journal = journal
         self._typed = typed
         self._changed = changed
-        self._greeting: Message = {
-            "m": "started",
-            "session_id": plan.session_id,
-            "pid": tool_pid,
-            "tool": plan.tool,
-        }
+        self._greeting = greeting
         # held while data is shown to all viewers, so that a screen and the following output match
         self.lock = threading.RLock()
         self._viewers: list[Viewer] = []
@@ -366,7 +361,7 @@ class ConsoleSession(SessionBase):
         self._present = not plan.hosted
         self._input_writer = ConsoleInputWriter(pty.write, clock)
         self._viewers = Viewers(
-            plan, pty.pid, self._analysis, settings.detach_key, journal, self._type, self._follow_size
+            self._greeting, pty.pid, self._analysis, settings.detach_key, journal, self._type, self._follow_size
         )
         self._output = ConsoleOutputReader(
             pty.read, console.write, self._keep, self._has_terminal, clock, self._output_ended
