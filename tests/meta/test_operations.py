@@ -34,7 +34,7 @@ NAMED = {
     r"|grant_card|\b_?rules\.add\(|\bGranted\b",
 }
 ELSE = {  # a line that means something else by the same word
-    "rename": r"devices|PageClient|device: str|@web_command|path\.rename",
+    "rename": r"devices|device: str|@web_command|path\.rename",
     "resume": r"connection|ledger\.resume",
     "grant": r"PLACES|source\.startswith",
 }

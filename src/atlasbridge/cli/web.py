@@ -14,31 +14,26 @@ from atlasbridge.cli.printing import Renaming, ago, echo, home, json_option, pri
 from atlasbridge.core.clock import SystemClock
 from atlasbridge.core.daemon.request import HubClient, ensure_hub
 from atlasbridge.core.errors import AtlasBridgeError
-from atlasbridge.core.home import Home
 
 # Requests of this user's commands to the page, over the hub's own socket, which identifies the caller.
 
 PATIENCE_S = 10.0
 
 
-class PageClient:
-    def __init__(self, home: Home) -> None:
-        """Start the hub if none runs."""
-        ensure_hub(home)
-        self._home = home
-
-    def ask(self, do: str, **fields: Any) -> dict[str, Any]:
-        """Send one request. A refusal is raised with its message. A hub that has just started gets a moment."""
-        clock = SystemClock()
-        deadline = clock.now() + PATIENCE_S
-        with HubClient(self._home) as hub:
-            while True:
-                answer = hub.request("page", do=do, fields=fields)
-                if answer.get("ok"):
-                    return answer
-                if answer.get("reason") != "unavailable" or clock.now() > deadline:
-                    raise AtlasBridgeError(str(answer.get("message", "refused")), str(answer.get("hint", "")))
-                time.sleep(0.05)
+def ask_page(do: str, **fields: Any) -> dict[str, Any]:
+    """Send one request, and start the hub if none runs. A refusal is raised with its message. A hub that has just
+    started gets a moment."""
+    ensure_hub(home())
+    clock = SystemClock()
+    deadline = clock.now() + PATIENCE_S
+    with HubClient(home()) as hub:
+        while True:
+            answer = hub.request("page", do=do, fields=fields)
+            if answer.get("ok"):
+                return answer
+            if answer.get("reason") != "unavailable" or clock.now() > deadline:
+                raise AtlasBridgeError(str(answer.get("message", "refused")), str(answer.get("hint", "")))
+            time.sleep(0.05)
 
 
 SCOPES = click.Choice(["read", "answer", "admin"])
@@ -74,17 +69,16 @@ def web_command(
     """Open the web page.  Each link logs one browser in, once, within ten minutes."""
     if context.invoked_subcommand:
         return
-    page = PageClient(home())
     if set_password:
-        _set_password(page)
+        _set_password()
     elif log_out:
-        click.echo(f"Logged out: {page.ask('log-out')['ended']}")
+        click.echo(f"Logged out: {ask_page('log-out')['ended']}")
     else:
-        _show_link(page, opens, draws, scope, name, as_json)
+        _show_link(opens, draws, scope, name, as_json)
 
 
-def _show_link(page: PageClient, opens: bool | None, draws: bool | None, scope: str, name: str, as_json: bool) -> None:
-    made = page.ask("link", name=name, scope=scope)
+def _show_link(opens: bool | None, draws: bool | None, scope: str, name: str, as_json: bool) -> None:
+    made = ask_page("link", name=name, scope=scope)
     links = made["links"]
     if as_json:
         print_json({"url": made["url"], "links": links, "fingerprint": made["fingerprint"]})
@@ -92,10 +86,9 @@ def _show_link(page: PageClient, opens: bool | None, draws: bool | None, scope: 
     if opens or (opens is None and _has_display() and "local" in links):
         # Other users can read command lines, so this link works only for a browser of this user, and only outside of
         # sessions.
-        webbrowser.open(page.ask("link", name=name, scope=scope, here=True)["links"]["local"])
+        webbrowser.open(ask_page("link", name=name, scope=scope, here=True)["links"]["local"])
         click.echo("The page opens in your browser. For another one, use this link:\n")
-    for place, link in links.items():
-        click.echo(f"{place + ':':7}{link}")
+    _print_links(links)
     if made["fingerprint"]:
         click.echo(f"\nThe certificate's SHA-256 fingerprint, to compare on the phone:\n{made['fingerprint']}")
     best = links.get("lan") or links.get("proxy")
@@ -112,7 +105,7 @@ def _show_link(page: PageClient, opens: bool | None, draws: bool | None, scope: 
 @json_option
 def devices(as_json: bool) -> None:
     """List the browsers that are logged in."""
-    found = PageClient(home()).ask("devices")["devices"]
+    found = ask_page("devices")["devices"]
     columns = ("id", "name", "scope", "since", "last seen")
     print_found(found, as_json, columns, _device, "no browser is logged in")
 
@@ -125,7 +118,7 @@ def _device(one: dict[str, Any]) -> tuple[str, ...]:
 @click.argument("device")
 def revoke(device: str) -> None:
     """Log one browser out, by its id or its name.  It gets no more push messages."""
-    PageClient(home()).ask("revoke", which=device)
+    ask_page("revoke", which=device)
     click.echo("Removed: that browser must log in again.")
 
 
@@ -134,12 +127,12 @@ def revoke(device: str) -> None:
 @click.argument("name")
 def rename(device: str, name: str) -> None:
     """Rename a browser; its answers show that name."""
-    click.echo(f"It is now called {PageClient(home()).ask('rename', which=device, name=name)['name']}.")
+    click.echo(f"It is now called {ask_page('rename', which=device, name=name)['name']}.")
 
 
-def _set_password(page: PageClient) -> None:
+def _set_password() -> None:
     secret = click.prompt("Password (12 characters or more)", hide_input=True, confirmation_prompt=True)
-    page.ask("password", password=secret)
+    ask_page("password", password=secret)
     click.echo("Set. The page on the LAN now also takes this password.")
 
 
@@ -147,6 +140,11 @@ def _has_display() -> bool:
     if os.environ.get("SSH_CONNECTION"):
         return False
     return sys.platform in ("darwin", "win32") or bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
+
+
+def _print_links(links: dict[str, str]) -> None:
+    for place, link in links.items():
+        click.echo(f"{place + ':':7}{link}")
 
 
 def draw_code(link: str) -> None:
@@ -172,7 +170,7 @@ def token_command() -> None:
 @json_option
 def create(name: str, scope: str, as_json: bool) -> None:
     """Create a token.  Its secret is shown only now."""
-    token = PageClient(home()).ask("token-create", name=name, scope=scope)
+    token = ask_page("token-create", name=name, scope=scope)
     if as_json:
         print_json({key: value for key, value in token.items() if key != "ok"})
         return
@@ -184,7 +182,7 @@ def create(name: str, scope: str, as_json: bool) -> None:
 @json_option
 def list_tokens(as_json: bool) -> None:
     """List tokens, without their secrets."""
-    tokens = PageClient(home()).ask("tokens")["tokens"]
+    tokens = ask_page("tokens")["tokens"]
     print_found(tokens, as_json, ("id", "name", "scope", "age"), _token, "no tokens")
 
 
@@ -196,7 +194,7 @@ def _token(one: dict[str, Any]) -> tuple[str, ...]:
 @click.argument("token")
 def revoke_token(token: str) -> None:
     """Remove a token, by its id or its name.  It stops working at once."""
-    PageClient(home()).ask("token-revoke", which=token)
+    ask_page("token-revoke", which=token)
     click.echo("Removed.")
 
 
@@ -220,13 +218,12 @@ def add(name: str, draws: bool | None, as_json: bool) -> None:
     The link logs one browser in and enrols one passkey there.  Browsers keep passkeys for a name, never for an address:
     on this computer the page is called localhost; a phone needs another name (see docs/howto/phone.md).
     """
-    made = PageClient(home()).ask("passkey-code", name=name)
+    made = ask_page("passkey-code", name=name)
     links = made["links"]
     if as_json:
         print_json({"links": links, "code": made["code"]})
         return
-    for place, link in links.items():
-        click.echo(f"{place + ':':7}{link}")
+    _print_links(links)
     click.echo(f"\nOr enter this code on the page, under Settings, Passkeys: {made['code']}")
     best = links.get("proxy") or links.get("lan")
     if draws or (draws is None and sys.stdout.isatty() and best):
@@ -246,7 +243,7 @@ def accept(person: str, page: str, key: str, name: str) -> None:
     The fleet's page shows the whole command under Settings, Passkeys; run it on each machine that is to accept the key.
     Only keys that were accepted here count on this machine: a fleet server cannot add one.
     """
-    made = PageClient(home()).ask("passkey-accept", person=person, origin=page, key=key, name=name)
+    made = ask_page("passkey-accept", person=person, origin=page, key=key, name=name)
     click.echo(f'Accepted "{made["name"]}" of {person}, used at {page}. To take it back: atlasbridge passkey remove')
 
 
@@ -254,7 +251,7 @@ def accept(person: str, page: str, key: str, name: str) -> None:
 @json_option
 def list_keys(as_json: bool) -> None:
     """List the passkeys that are enrolled."""
-    found = PageClient(home()).ask("passkeys")["passkeys"]
+    found = ask_page("passkeys")["passkeys"]
     empty = "no passkeys; add one with: atlasbridge passkey add"
     print_found(found, as_json, ("id", "name", "for", "used by", "added by", "age"), _passkey, empty)
 
@@ -268,5 +265,5 @@ def _passkey(one: dict[str, Any]) -> tuple[str, ...]:
 @click.argument("passkey")
 def remove(passkey: str) -> None:
     """Remove a lost or unused passkey, by its id or its name.  Everybody is notified."""
-    name = PageClient(home()).ask("passkey-remove", which=passkey)["name"]
+    name = ask_page("passkey-remove", which=passkey)["name"]
     click.echo(f'Removed "{name}". It can no longer approve; what it signed stays valid.')
