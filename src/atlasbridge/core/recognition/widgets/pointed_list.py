@@ -24,7 +24,15 @@ from atlasbridge.core.recognition.question import Asked, block, question_above, 
 from atlasbridge.core.recognition.widgets import list_rows
 from atlasbridge.core.recognition.widgets.framed_dialog import way_out
 from atlasbridge.core.recognition.widgets.line_question import inline_choices, typed_key
-from atlasbridge.core.recognition.widgets.list_rows import Item, Menu, item_of, menu_finding, odd_one, read_row
+from atlasbridge.core.recognition.widgets.list_rows import (
+    Item,
+    Menu,
+    ground_of,
+    item_of,
+    menu_finding,
+    odd_one,
+    read_row,
+)
 from atlasbridge.core.recognition.widgets.resting_screen import asked_at_foot, recognise_foot
 from atlasbridge.core.recognition.widgets.side_by_side import HELD, lit_words_in
 from atlasbridge.core.screen.frames import SIDES, Frame, find_frames, is_drawn, is_rule, unframed
@@ -35,113 +43,67 @@ from atlasbridge.core.values import replace
 # First the lists whose only mark is a highlight or a bullet, and the matches of a filter line. Only small ones count,
 # because a browser of files, mails or commits has a highlighted row as well, and text uses bullets.
 
-_PUSHED = lazy(r"\s*<\s+(\S.*?)\s+>\s*")  # a button as wide as the screen
+_PUSHED = lazy(r"^(\s*+)<(\s++[^<>]*[^<>\s])\s++>$")  # a button as wide as the screen
 _RULE = MenuRule("lit-list", score=numbers.SURE)
 _COUNTED_RULE = MenuRule("lit-numbers", score=numbers.SURE)
 _BAR_RULE = MenuRule("button-bar", score=numbers.SURE, across=True)
 _TYPED_RULE = MenuRule("typed-list", choose="digit_enter")
+_PLAIN = lazy(r"[^\W\d_]\D*")
 _BUTTON = lazy(r"\[\s*([A-Za-z][\w ]{1,20}?)\s*\]")
 
 
 def recognise_lit_list(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
-    if not view.alternate:
-        return _in_the_text(view, facts, dialect)
-    menu = None if facts.command in dialect.screen_programs else find_lit_list(view)
-    if menu is not None:
-        asked, below = question_above(view, menu.top), recognise_foot(view, facts, dialect)
-        told = below is None or below.type is PromptType.TYPE_CONFIRM_ENTER  # which key takes the lit row
-        foot = asked_at_foot(view)
-        asks = foot and (view.cursor_visible or "?" in foot)
-        if not asked.text or asks or (below and not told and below.row > menu.bottom):
-            return None  # the program asks in a line of its own about the lit row
-        return menu_finding(view, menu, _RULE, asked, dialect)
-    bar = find_button_bar(view)
-    if bar is None:
-        return None
-    asked = question_above(view, bar.top)
-    asked = asked if asked.text else Asked(view.lines[bar.top].strip(), asked.row)
-    return menu_finding(view, bar, _BAR_RULE, asked, dialect)
-
-
-def _in_the_text(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
-    """A list below earlier output. It counts only if the cursor is in the list itself."""
-    menu = find_lit_here(view) if facts.canonical is False and not dialect.idles else None
+    menu = _lit_list(view, facts, dialect)
     if menu is None:
-        return None
+        return _button_bar(view, dialect) if view.alternate else None
     asked, lit = question_above(view, menu.top), menu.items[menu.current]
-    if not view.cursor_visible and lit.col and view.style(lit.row, lit.col - 1) & REVERSE:
-        return list_rows.unclear(
-            _RULE, asked
-        )  # the column before it can be for marks: then Enter submits those and takes no row
+    if view.alternate:
+        below = recognise_foot(view, facts, dialect)
+        told = below is None or below.type is PromptType.TYPE_CONFIRM_ENTER  # which key takes the lit row
+        if _asks_at_foot(view) or (below and not told and below.row > menu.bottom):
+            return None  # the program asks in a line of its own about the lit row
+    elif not view.cursor_visible and _is_lit(view, lit.row, lit.col - 1) and view.lines[lit.row][lit.col - 1] == " ":
+        return list_rows.unclear(_RULE, asked)  # a column for marks: Enter submits those and takes no row
     return menu_finding(view, menu, _RULE, asked, dialect) if asked.text else None
 
 
-def find_lit_here(view: View) -> Menu | None:
-    """Rows below each other around the cursor, down to the last row, of which one is reversed."""
-    around = [rows for rows in _blocks(view) if rows and rows[0].row <= view.row <= rows[-1].row == view.bottom()]
-    return _with_one_lit(view, around[0]) if around and len(around[0]) <= numbers.LIT_ITEMS else None
+def _lit_list(view: View, facts: Facts, dialect: Dialect) -> Menu | None:
+    """A list with its highlight on an almost empty screen; below earlier output, the cursor must be in it."""
+    menu = find_shaped(view)
+    if menu is None or menu.current < 0 or not all(_PLAIN.fullmatch(item.label) for item in menu.items):
+        return None
+    if menu.top == menu.bottom or not _is_lit(view, menu.items[menu.current].row, menu.items[menu.current].col):
+        return None
+    if not view.alternate:
+        return menu if menu.top <= view.row <= menu.bottom == view.bottom() and facts.canonical is False else None
+    others = sum(bool(line.strip()) for line in view.lines) - len({item.row for item in menu.items})
+    return menu if others <= numbers.LIT_OTHER_ROWS and facts.command not in dialect.screen_programs else None
 
 
-def _with_one_lit(view: View, items: list[Item]) -> Menu | None:
-    """A menu of two or more items of which exactly one is reversed, or has its own background."""
-    looks = [view.style(item.row, item.col) for item in items]
-    lit = [at for at, look in enumerate(looks) if look & REVERSE]
-    current = lit[0] if len(lit) == 1 else -1 if lit else list_rows.odd_bar(looks)
-    return Menu(tuple(items), current, "colour") if len(items) >= 2 and current >= 0 else None
+def _is_lit(view: View, row: int, col: int) -> bool:
+    return col >= 0 and ground_of(view.style(row, col)) != 0
 
 
-def find_button_bar(view: View) -> Menu | None:
-    """`[ New ]  [ Quit ]` near the foot, one of them reversed; on an almost empty screen, also words."""
-    for at in range(view.bottom(), max(-1, view.bottom() - numbers.EDGE_ROWS), -1):
-        found = [Item(at, match.start(1), match[1]) for match in _BUTTON.finditer(view.lines[at])]
-        bar = _with_one_lit(view, found)
-        if bar:
-            return bar
+def _asks_at_foot(view: View) -> bool:
+    foot = asked_at_foot(view)
+    return foot != "" and (view.cursor_visible or "?" in foot)
+
+
+def _button_bar(view: View, dialect: Dialect) -> Finding | None:
+    """`[ New ]  [ Quit ]` near the foot, one of them lit; on an almost empty screen, also words."""
     rows = [at for at, line in enumerate(unframed(view.lines)) if line.strip()]
     few = 0 < len(rows) <= numbers.LIT_OTHER_ROWS + 1 and not view.cursor_visible
-    return lit_words_in(view, rows[-1]) if few else None
+    bars = (_buttons_in(view, at) for at in rows[::-1] if at > view.bottom() - numbers.EDGE_ROWS)
+    bar = next(filter(None, bars), None) or (lit_words_in(view, rows[-1]) if few else None)
+    asked = question_above(view, bar.top) if bar else Asked()
+    asked = asked if asked.text or not bar else Asked(view.lines[bar.top].strip(), asked.row)
+    return menu_finding(view, bar, _BAR_RULE, asked, dialect) if bar else None
 
 
-def find_lit_list(view: View) -> Menu | None:
-    rows = sum(bool(line.strip()) for line in view.lines)
-    for rows_here in _blocks(view):
-        small = len(rows_here) <= numbers.LIT_ITEMS and rows - len(rows_here) <= numbers.LIT_OTHER_ROWS
-        if small and (menu := _with_one_lit(view, rows_here)):
-            return menu
-    return None
-
-
-def _blocks(view: View) -> Iterator[list[Item]]:
-    """Groups of short labels that start in the same column of consecutive rows."""
-    block: list[Item] = []
-    torn, framed = -1, False
-    for at, text in enumerate(unframed(view.lines)):
-        pushed = _PUSHED.fullmatch(text)
-        label, col = (pushed[1], pushed.start(1)) if pushed else (text.strip(), len(text) - len(text.lstrip()))
-        short = label[:1].isalnum() and len(label) <= numbers.LONGEST_LABEL and "  " not in label
-        plain = short and not any(map(str.isdigit, label)) and (not block or framed == bool(pushed))
-        if label and not plain and (not block or col == block[-1].col):
-            block, torn = [], col  # with a longer text in its column, it is not a short list
-        elif block and not (plain and col == block[-1].col):
-            yield block
-            block = []
-        torn = torn if col == torn and label else -1
-        if plain and torn < 0:
-            block.append(Item(at, col, label))
-            framed = bool(pushed)
-    yield block
-
-
-def _rows(view: View, order: range, column: int | None = None) -> list[Item]:
-    """Consecutive rows up to an empty one, a hint, or one that starts in another column."""
-    found: list[Item] = []
-    for at in order:
-        text = unframed(view.lines)[at]
-        item = Item(at, len(text) - len(text.lstrip()), text.strip())
-        if not item.label or list_rows.HINT_ROW.match(text) or column not in (None, item.col):
-            break
-        found.append(item)
-    return found
+def _buttons_in(view: View, at: int) -> Menu | None:
+    found = [Item(at, match.start(1), match[1]) for match in _BUTTON.finditer(view.lines[at])]
+    lit = odd_one(view, [(at, item.col) for item in found])
+    return Menu(tuple(found), lit, "colour") if lit >= 0 else None
 
 
 def recognise_lit_numbers(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
@@ -156,29 +118,6 @@ def recognise_lit_numbers(view: View, facts: Facts, dialect: Dialect) -> Finding
     asked = question_in_box(view, menu.top) or question_above(view, menu.top)
     known = menu.current >= 0
     return menu_finding(view, menu, _COUNTED_RULE, asked, dialect) if known else list_rows.unclear(_COUNTED_RULE, asked)
-
-
-def find_counted(view: View) -> Menu | None:
-    """A fuzzy finder that marks only by colour: a line to type into, a count beside it, then the matches."""
-    for step, end in ((-1, -1), (1, len(view.lines))):
-        count = view.row + step
-        counted = 0 <= count < len(view.lines) and list_rows.COUNTER.match(unframed(view.lines)[count])
-        items = _rows(view, range(count + step, end, step)) if counted else []
-        if found := _with_one_odd(view, items, upwards=step < 0):
-            return found
-    return None
-
-
-def find_below(view: View) -> Menu | None:
-    """A list right below the cursor's line with one coloured row: the matches of a filter."""
-    rows = range(view.row + 1, len(view.lines))
-    first = _rows(view, rows[:1])
-    return _with_one_odd(view, _rows(view, rows, first[0].col)) if first else None
-
-
-def _with_one_odd(view: View, items: list[Item], upwards: bool = False) -> Menu | None:
-    current = odd_one(view, [(item.row, item.col) for item in items])
-    return Menu(tuple(items), current, "colour", upwards) if current >= 0 else None
 
 
 def recognise_filtered(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
@@ -204,10 +143,10 @@ _BY_KEY = MenuRule("shaped-keys", score=numbers.LIKELY)
 
 def _shaped(view: View, at: int, frames: tuple[Frame, ...]) -> list[Item]:
     """The label of a row with the mark before it as its box, or the labels of a row with several columns."""
-    text = _GOES_DOWN.sub("", unframed(view.lines)[at])
+    text = _GOES_DOWN.sub("", _PUSHED.sub(r"\1 \2", unframed(view.lines)[at]))
     own = [one for one in frames if one.top == at - 1 and one.bottom == at + 1]
     mark = _MARK.match(text)
-    if mark is None or not text[mark.end() :].strip() or _TWIGS.search(view.lines[at]):
+    if mark is None or not text[mark.end() :].strip() or list_rows.COUNTER.match(text) or _TWIGS.search(view.lines[at]):
         return []
     start = mark.end()
     key = str(unicodedata.digit(text[start], ""))
@@ -228,21 +167,25 @@ def _lone_bar(lines: tuple[str, ...], at: int) -> str:
 
 _SENTENCE = lazy(r"[^\s,]++(?:\s[^\s,]++){2,}, ")  # it explains a choice: "Yes, and …" is one
 _TWIGS = lazy(r"[├└╰]─")
+_QUESTION_ENDS = ("?", ":", "？")
 _GOES_DOWN = lazy(r"(?<=\S)\s{2,}+[↑↓▲▼⇡⇣]$")  # beside the last row of a list that scrolls
 _CELL = lazy(r"\S++(?> \S++)*")
 
 
-def find_shaped(view: View) -> Menu | None:
-    """The lowest rows that are alike, at equal distances, of which one is odd: by its mark, its box or its colour."""
-    return _find_shaped(view, faded=True) or _find_shaped(view, faded=False)
+def find_shaped(view: View, sure: bool = False) -> Menu | None:
+    """The lowest rows that are alike, at equal distances, of which one is odd: by its mark, its box or its colour. With
+    `sure`, their place says that they are a list, so there can be many, with long labels.
+    """
+    return _find_shaped(view, sure, faded=True) or _find_shaped(view, sure, faded=False)
 
 
-def _find_shaped(view: View, faded: bool) -> Menu | None:
+def _find_shaped(view: View, sure: bool, faded: bool) -> Menu | None:
     """Without `faded`, rows that are less prominent explain the choice above them."""
     frames, group, skipped = find_frames(view.lines), list[list[Item]](), list[tuple[int, int]]()
-    bottom = view.bottom()
-    for at in range(bottom, max(-1, bottom - numbers.FOOT_ROWS - 2 * numbers.LIT_ITEMS), -1):
+    seen = -1
+    for at in range(view.bottom(), -1, -1):
         cells = _shaped(view, at, frames)
+        seen += bool(cells) or not view.alternate  # a full screen can have a foot of its own far below
         if cells and not faded and is_faded(view.style(at, cells[0].col)):
             skipped.append((at, cells[0].col))
             continue
@@ -254,13 +197,13 @@ def _find_shaped(view: View, faded: bool) -> Menu | None:
             continue  # explains the choice above it
         apart = not below or len(group) == 1 or below[0].row - at == group[-2][0].row - below[0].row
         same = below and [one.col for one in cells] == [one.col for one in below][: len(cells)]
-        if same and apart and not cells[0].label.endswith(("?", ":", "？")):
+        if same and apart and not cells[0].label.endswith(_QUESTION_ENDS):
             group.append(cells)
             continue
-        if (menu := _odd_in(view, group)) or (group and bottom - at > numbers.FOOT_ROWS):
+        if (menu := _odd_in(view, group, sure)) or seen > numbers.FOOT_ROWS:
             break
         group = [cells]
-    menu = _odd_in(view, group)
+    menu = _odd_in(view, group, sure)
     if menu is None or menu.how == "prose":
         return None
     beside = [at for at, col in skipped if menu.top < at <= menu.bottom + 1 and col == menu.items[0].col]
@@ -268,10 +211,12 @@ def _find_shaped(view: View, faded: bool) -> Menu | None:
     return menu if len(beside) in (0, len(group)) else None
 
 
-def _odd_in(view: View, group: list[list[Item]]) -> Menu | None:
+def _odd_in(view: View, group: list[list[Item]], sure: bool) -> Menu | None:
     items = [item for cells in reversed(group) for item in cells]
     grid = any(len(cells) > 1 for cells in group)
-    if not 2 <= len(items) <= numbers.LIT_ITEMS or (grid and len({len(cells) for cells in group}) > 1):
+    if len(items) < 2 or (len(items) > numbers.LIT_ITEMS and not sure):
+        return None
+    if grid and len({len(cells) for cells in group}) > 1:
         return None
     beside = [at for at in (group[0][0].row - 1, group[0][0].row + 1) if 0 <= at < len(view.lines)]
     if grid and len(group) == 1 and any(view.lines[at].strip() for at in beside):
@@ -282,8 +227,8 @@ def _odd_in(view: View, group: list[list[Item]]) -> Menu | None:
     odd = [at for at, item in enumerate(items) if marks[item.box] == 1 and (item.box or len(items) > 2)]
     look = odd_one(view, [(item.row, item.col) for item in items])
     continued = items[0].label[:1].isupper() and any(item.label[:1].islower() for item in items)
-    prose = continued or any(_SENTENCE.match(item.label) for item in items)
-    long = any(len(item.label) > numbers.LONGEST_LABEL for item in items)
+    prose = continued or items[-1].label.endswith(_QUESTION_ENDS) or any(_SENTENCE.match(item.label) for item in items)
+    long = not sure and any(len(item.label) > numbers.LONGEST_LABEL for item in items)
     current = odd[0] if len(marks) == 2 and odd and not grid else -1 if long or len(marks) > 1 else look
     held = [HELD.fullmatch(item.label) for item in items]
     inner = [
@@ -293,12 +238,14 @@ def _odd_in(view: View, group: list[list[Item]]) -> Menu | None:
         replace(item, col=item.col + start, label=label, box="")
         for item, (start, label) in zip(items, inner, strict=True)
     )
-    return Menu(plain, current, "prose" if prose else "grid" if grid else "colour") if current >= 0 else None
+    return (
+        Menu(plain, current, "prose" if prose and not sure else "grid" if grid else "colour") if current >= 0 else None
+    )
 
 
 def recognise_shaped(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
     """A list by its shape alone, on a screen that nothing else explains. Something must say that it asks."""
-    menu = None if dialect.idles else find_shaped(view)
+    menu = None if dialect.idles or (view.alternate and _asks_at_foot(view)) else find_shaped(view)
     if menu is None or (view.cursor_visible and menu.top <= view.row <= menu.bottom):
         return None
     asked = question_above(view, menu.top)
@@ -316,21 +263,33 @@ def recognise_shaped(view: View, facts: Facts, dialect: Dialect) -> Finding | No
     return found
 
 
-def find_above(view: View) -> Menu | None:
+def find_above(view: View, sure: bool = False) -> Menu | None:
     """A list that ends right above the line to type into, as fuzzy finders draw it: Enter takes its odd row."""
-    menu = find_shaped(replace(view, lines=view.lines[: view.row])) if view.cursor_visible else None
+    menu = find_shaped(replace(view, lines=view.lines[: view.row]), sure) if view.cursor_visible else None
     near = menu and view.row - menu.bottom <= 2 and not view.is_ticked(menu.items[menu.current].row)
     return menu if near else None
 
 
-LIT = (
-    find_below,
-    find_above,
-    find_counted,
-    find_lit_list,
-    find_lit_here,
-    find_shaped,
-)  # the finders that `highlight` uses
+def find_below(view: View) -> Menu | None:
+    """A list right below the cursor's line, or below the count below that: the matches of a filter."""
+    first = view.row + 1 + _counts(view, view.row + 1)
+    menu = find_shaped(replace(view, lines=("",) * first + view.lines[first:]), sure=True)
+    return menu if menu and menu.top == first else None
+
+
+def find_counted(view: View) -> Menu | None:
+    """A fuzzy finder that marks only by colour: a line to type into, a count beside it, then the matches."""
+    above = find_above(view, sure=True) if _counts(view, view.row - 1) else None
+    if above:  # its first match is the lowest
+        return replace(above, items=above.items[::-1], current=len(above.items) - 1 - above.current, upwards=True)
+    return find_below(view) if _counts(view, view.row + 1) else None
+
+
+def _counts(view: View, at: int) -> bool:
+    return 0 <= at < len(view.lines) and list_rows.COUNTER.match(unframed(view.lines)[at]) is not None
+
+
+LIT = (find_below, find_above, find_counted, find_shaped)  # the finders that `highlight` uses
 
 
 SEPARATOR = lazy(r"^(\s*)[─━]{3,30}\s*$")  # between groups of choices; a longer one ends a dialog
