@@ -43,6 +43,20 @@ PRESS = [
 ]
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Use port 8080? Press Enter to accept or type another: ",
+        "Press Enter to keep main or type the branch: ",
+        "Press RETURN to use this folder, or enter a different one: ",
+    ],
+)
+def test_a_line_that_enter_or_words_answer_takes_both(line: str) -> None:
+    play = Playbook(READING) >> line >> 3.0 << Raised("free_text")
+    for value in ("9090", "enter"):
+        assert isinstance(decide_answer(play.prompt, value), Answer), value
+
+
 @pytest.mark.parametrize("question", PRESS)
 def test_press_a_key_is_understood_abroad(question: str) -> None:
     Playbook(ONE_KEY) >> question >> 0.2 << Raised("confirm_enter")
