@@ -54,6 +54,17 @@ KEYS = """You can:
 
 --- Type one of the keys in parentheses --- """
 
+GRID = """What next?
+
+ < Save >   < Load >
+ \x1b[7m< Quit >\x1b[m   < Help >\x1b[?25l"""
+BOXED_GRID = """┌──────────────────────┐
+│ What next?           │
+│                      │
+│  < Save >   < Load > │
+│  \x1b[7m< Quit >\x1b[m   < Help > │
+└──────────────────────┘\x1b[?25l"""
+
 
 def typed(play: Playbook, value: str) -> bytes:
     answer = decide_answer(play.prompt, value)
@@ -67,6 +78,8 @@ WIDGETS: list[tuple[str, ProbeAnswer, list[str], str, bytes]] = [
     (ALTERNATE + INNER, POLLING, ["cheese  Cheese", "ham     Ham"], "2", b"\x1b[B \r"),
     (CODES, READING, ["Postpone", "Show diff", "Edit file", "Merge", "Show all options"], "df", b"df\r"),
     (CODES, READING, ["Postpone", "Show diff", "Edit file", "Merge", "Show all options"], "Merge", b"m\r"),
+    (ALTERNATE + GRID, POLLING, ["Save", "Load", "Quit", "Help"], "Load", b"\x1b[C\x1b[A\r"),
+    (ALTERNATE + BOXED_GRID, POLLING, ["Save", "Load", "Quit", "Help"], "Load", b"\x1b[C\x1b[A\r"),
 ]
 
 

@@ -103,7 +103,7 @@ def _menus(view: View) -> Iterator[Menu]:
     """Everything on the screen that could be a menu, as each finder sees it."""
     frame = framed_dialog.find_frame(view)
     if frame is not None:
-        buttons = framed_dialog.find_buttons(view, frame)
+        buttons = framed_dialog.find_all_buttons(view, frame)
         listed = framed_dialog.find_list(view, frame, buttons)
         if listed is not None:
             yield listed

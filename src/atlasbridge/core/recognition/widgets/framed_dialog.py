@@ -49,7 +49,7 @@ def recognise_box(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
     if frame is None:
         return None
     words = " ".join(" ".join(line.split()) for line in inside(unframed(view.lines), frame))
-    buttons = find_buttons(view, frame)
+    buttons = find_all_buttons(view, frame)
     listed = find_list(view, frame, buttons)
     here = frame.top < view.row < (buttons[0].row if buttons else frame.bottom)
     field = here and frame.left < view.col <= frame.right and view.cursor_visible  # a field to type into
@@ -78,7 +78,9 @@ def recognise_box(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
     looks = [view.style(at, len(row) - len(row.lstrip())) for at, row in above if row.strip()]
     if listed is None and odd_bar(looks) >= 0:  # a list that could not be read
         return boxed_finding("box-sheet", PromptType.TYPE_UNKNOWN, text or words, frame)
-    row = Menu(tuple(buttons), current_button(view, buttons), "colour")
+    current = current_button(view, buttons)
+    grid = current >= 0 and buttons[0].row < buttons[-1].row
+    row = Menu(tuple(buttons), current, "grid" if grid else "colour")
     found = menu_finding(view, row, _BUTTONS, Asked(text, frame.top), dialect)
     return replace(found, constraints={})
 
@@ -144,13 +146,28 @@ def _rows_of(view: View, listed: Menu, frame: Frame) -> set[int]:
 def find_buttons(view: View, frame: Frame) -> list[Item]:
     """The lowest row of `<Yes>  <No>`, of `[ Yes ]  [ No ]`, or of words side by side of which one is highlighted."""
     for at in range(frame.bottom - 1, frame.top, -1):
-        line = view.lines[at]
-        marked = _BUTTON.finditer(line, frame.left, min(frame.right + 1, len(line)))
-        found = [Item(at, match.start(match.lastindex or 1), match[match.lastindex or 1]) for match in marked]
-        found = found or _plain_buttons(view, at, frame)
+        found = _marked_buttons(view, at, frame) or _plain_buttons(view, at, frame)
         if found:
             return found
     return []
+
+
+def find_all_buttons(view: View, frame: Frame) -> list[Item]:
+    """The buttons with those in the same columns of the rows above them."""
+    found = find_buttons(view, frame)
+    for at in range(found[0].row - 1, frame.top, -1) if len(found) > 1 else ():
+        row = _marked_buttons(view, at, frame)
+        if row and [item.col for item in row] == [item.col for item in found[: len(row)]]:
+            found = [*row, *found]
+        elif not is_drawn(view.lines[at]):
+            break
+    return found
+
+
+def _marked_buttons(view: View, at: int, frame: Frame) -> list[Item]:
+    line = view.lines[at]
+    marked = _BUTTON.finditer(line, frame.left, min(frame.right + 1, len(line)))
+    return [Item(at, match.start(match.lastindex or 1), match[match.lastindex or 1]) for match in marked]
 
 
 def ends_in_buttons(view: View, frame: Frame) -> bool:

@@ -172,6 +172,7 @@ _GOES_DOWN = lazy(r"(?<=\S)\s{2,}+[↑↓▲▼⇡⇣]$")  # beside the last row
 _CELL = lazy(r"\S++(?> \S++)*")
 
 
+@lru_cache(maxsize=4)  # several finders use it
 def find_shaped(view: View, sure: bool = False) -> Menu | None:
     """The lowest rows that are alike, at equal distances, of which one is odd: by its mark, its box or its colour. With
     `sure`, their place says that they are a list, so there can be many, with long labels.
