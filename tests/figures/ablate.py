@@ -9,11 +9,13 @@ from __future__ import annotations
 import importlib
 import json
 import pkgutil
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 from atlasbridge.adapters.dialect_files import load_dialect
 from atlasbridge.core import recognition
@@ -81,12 +83,13 @@ def weigh(pictures: Sequence[Picture]) -> Iterator[Weight]:
     for kind in KINDS:
         with _unspoken(kind):
             yield Weight("words", kind, _changed(pictures, usual, _seen(pictures, dialects)))
+    users = _users(pictures, dialects)
     for finder in looking.FINDERS:
         with _unlooked(finder):
-            yield Weight("finder", finder.widget, _changed(pictures, usual, _seen(pictures, dialects)))
+            yield Weight("finder", finder.widget, _changed_among(users[finder.widget], pictures, usual, dialects))
     for name, places in _patterns():
         with _unmatched(places):
-            yield Weight("pattern", name, _changed(pictures, usual, _seen(pictures, dialects)))
+            yield Weight("pattern", name, _changed_among(users[name], pictures, usual, dialects))
     for name, value in _numbers():
         for other in (value // 2, 2 * value):
             with _set_to(name, other):
@@ -106,6 +109,70 @@ def _pieces(dialects: dict[str, Dialect]) -> Iterator[tuple[str, str, dict[str, 
 
 def _without(dialect: Dialect, field: str, name: str) -> Dialect:
     return replace(dialect, **{field: tuple(one for one in getattr(dialect, field) if one.id != name)})
+
+
+class _Watched:
+    """A pattern that tells when it matches."""
+
+    def __init__(self, pattern: Lazy, matched: Callable[[], None]) -> None:
+        self.pattern, self.matched = pattern, matched
+
+    def __getattr__(self, method: str) -> Callable[..., Any]:
+        if method not in Lazy.__slots__:
+            raise AttributeError(method)
+
+        def watched(*given: Any, **options: Any) -> Any:
+            got = getattr(self.pattern, method)(*given, **options)
+            got = list(got) if method == "finditer" else got
+            if got != given[1] if method == "sub" else len(got) > 1 if method == "split" else got:
+                self.matched()
+            return iter(got) if method == "finditer" else got
+
+        return watched
+
+
+def _users(pictures: Sequence[Picture], dialects: dict[str, Dialect]) -> dict[str, list[int]]:
+    """On which pictures each finder finds something and each pattern matches: without it, nothing else changes."""
+    finders, patterns = looking.FINDERS, _patterns()
+    seen = set[str]()
+    users: dict[str, list[int]] = {
+        name: [] for name in (*(one.widget for one in finders), *(one for one, _ in patterns))
+    }
+
+    def watched(finder: Finder) -> Finder:
+        def find(*given: Any) -> Finding | None:
+            found = finder.find(*given)
+            seen.update([finder.widget] if found else [])
+            return found
+
+        return replace(finder, find=find)
+
+    looking.FINDERS = tuple(map(watched, finders))
+    known = [(place, getattr(*place)) for _, places in patterns for place in places]
+    for name, places in patterns:
+        one = _Watched(getattr(*places[0]), partial(seen.add, name))
+        for place in places:
+            setattr(*place, one)
+    try:
+        for at, picture in enumerate(pictures):
+            forget_rows()
+            seen.clear()
+            recognise(picture.view, picture.facts, dialects[picture.tool])
+            for name in seen:
+                users[name].append(at)
+    finally:
+        looking.FINDERS = finders
+        for place, pattern in known:
+            setattr(*place, pattern)
+        forget_rows()
+    return users
+
+
+def _changed_among(
+    users: Sequence[int], pictures: Sequence[Picture], usual: list[str], dialects: dict[str, Dialect]
+) -> tuple[str, ...]:
+    concerned = [pictures[at] for at in users]
+    return _changed(concerned, [usual[at] for at in users], _seen(concerned, dialects))
 
 
 @contextmanager
