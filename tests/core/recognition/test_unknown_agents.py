@@ -439,3 +439,14 @@ def test_a_field_behind_a_bar_of_its_own_is_the_input_box_unless_a_question_is_b
     assert play.prompt.idle
     asked = Playbook(POLLING) >> nanocoder_at_rest("Which branch?") >> 3.0 << Raised("free_text", "Which branch?")
     assert not asked.prompt.idle
+
+
+@pytest.mark.parametrize("above", ["The work is done.\n\n  Which way?", "I looked at the tests and\n  they fail."])
+def test_what_is_said_above_a_list_with_blank_rows_is_no_choice(above: str) -> None:
+    play = (
+        Playbook(POLLING)
+        >> f"  {above}\n\n  Apply it\n\n❯ Revert it\n\n  Stop\n\x1b[?25l"
+        >> 3.0
+        << Raised("multiple_choice")
+    )
+    assert [choice.label for choice in play.prompt.choices] == ["Apply it", "Revert it", "Stop"]

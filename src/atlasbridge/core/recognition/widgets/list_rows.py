@@ -148,7 +148,7 @@ def item_of(at: int, match: re.Match[str]) -> Item:
 
 
 def column_of(match: re.Match[str]) -> int:
-    return match.start("number") if match["number"] else match.start("box") if match["box"] else match.start("label")
+    return match.start("number") if match["number"] else match.start("label")
 
 
 def walk(
@@ -168,7 +168,7 @@ def walk(
             continue
         if not rows[at].strip():
             blanks += 1
-            if blanks > (2 if numbered else spaced) or not (found or numbered or spaced):
+            if blanks > (2 if numbered else spaced):
                 break
             continue
         if spaced and blanks != 1:
@@ -188,10 +188,8 @@ def walk(
             blanks = 0
         elif not numbered and DISABLED.match(rows[at]) and len(rows[at]) - len(rows[at].lstrip()) >= column - 2:
             continue  # a line between groups, or a disabled choice
-        elif not (numbered and match and match.start("label") > column):
-            below = found and order.step > 0 and blanks == 0 and match and match.start("label") >= column
-            if not numbered or not (below or _explains(rows, pattern, at, column)):
-                break
+        elif not numbered or not ((match and match.start("label") > column) or _explains(rows, pattern, at, column)):
+            break
     return found
 
 
@@ -199,7 +197,7 @@ def _explains(rows: list[str], pattern: re.Pattern[str], at: int, column: int) -
     """Whether text in the column of the numbers is between two consecutive choices. Then it explains the upper one."""
     above = _nearest_number(rows, pattern, range(at, max(-1, at - numbers.EXPLAINED_ROWS), -1), column)
     below = _nearest_number(rows, pattern, range(at, min(len(rows), at + numbers.EXPLAINED_ROWS)), column)
-    return above > 0 and below == above + 1
+    return below == above + 1 > 1
 
 
 def _nearest_number(rows: list[str], pattern: re.Pattern[str], order: range, column: int) -> int:
@@ -262,23 +260,20 @@ def verbatim(view: View, menu: Menu | None) -> Menu | None:
 
 def _as_written(view: View, rows: tuple[str, ...], menu: Menu, at: int, apart: bool) -> Item:
     item = menu.items[at]
-    if item.start < 0:
-        return item
     last = next(at for at in range(item.row, len(rows)) if at not in view.joined)
-    text = logical_rows(view, rows, item.row, last + 1)[0] if last > item.row else rows[last]
+    text = logical_rows(view, rows, item.row, last + 1)[0]
     below = _below(view, rows, menu, at, apart)
     label, *beside = APART.split(text[item.start :].rstrip(), maxsplit=1)
     while below and not beside and is_full(view, last, below[0]):
         label, last = f"{label} {below.pop(0)}", last + 1
     detail = "\n".join([*beside, *below])
-    return item if label == item.label and not detail else replace(item, label=label, detail=detail)
+    return replace(item, label=label, detail=detail)
 
 
 def _below(view: View, rows: tuple[str, ...], menu: Menu, at: int, apart: bool) -> list[str]:
     """The rows between a choice and the next, or right below the last one, that are indented like its label."""
     item = menu.items[at]
-    following = menu.items[at - 1 : at] if menu.upwards else menu.items[at + 1 : at + 2]
-    below = [other.row for other in following]
+    below = [other.row for other in menu.items[at + 1 : at + 2]]
     out: list[str] = []
     for row in range(item.row + 1, min(below, default=min(len(rows), item.row + 1 + numbers.EXPLAINED_ROWS))):
         if row - 1 in view.joined:
