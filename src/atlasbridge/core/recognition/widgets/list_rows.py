@@ -369,12 +369,10 @@ def menu_finding(view: View, menu: Menu, rule: MenuRule, asked: Asked, dialect: 
             steps = ()  # its key opens a text field: it is not an answer by itself
         if several and not item.box:
             steps = ()  # a way out of the list, not one of its boxes
-        label = item.label if not several else re.sub(r"^\[[ xX✔✓]\]\s*", "", item.label)
         default = item.checked if several else at == menu.current
-        refused, always = refuses(label, dialect, rule.refuse), is_always(label, dialect)
-        choices.append(
-            Choice(item.number if own else str(len(choices) + 1), label, steps, refused, always, default, item.detail)
-        )
+        refused, always = refuses(item.label, dialect, rule.refuse), is_always(item.label, dialect)
+        value = item.number if own else str(len(choices) + 1)
+        choices.append(Choice(value, item.label, steps, refused, always, default, item.detail))
     if rule.cancel and not any(choice.refuses for choice in choices):
         choices.append(Choice("cancel", "Cancel", named_steps(view, rule.cancel), refuses=True))
     constraints: dict[str, object] = {"min_choice": 1, "max_choice": len(menu.items)}
@@ -491,7 +489,7 @@ def _seen_moves(menu: Menu, at: int, moves: tuple[Step, ...]) -> tuple[Step, ...
     """Check after each arrow that the pointer has moved. A spinner beside the list changes the screen, too, and a
     program that receives two arrows at once can take them for one key.
     """
-    if menu.how != "pointer" or menu.current < 0 or menu.gaps or len(moves) < 2:
+    if menu.how != "pointer" or len(moves) < 2:
         return moves
     way = 1 if at > menu.current else -1
     between = range(menu.current + way, at, way)
