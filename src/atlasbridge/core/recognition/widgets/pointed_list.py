@@ -123,13 +123,11 @@ def recognise_lit_numbers(view: View, facts: Facts, dialect: Dialect) -> Finding
 def recognise_filtered(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
     """A line to type into with its matches below: a list with a highlight, or numbers to type."""
     asked = view.before_cursor().strip()
-    if not asked or view.alternate:
-        return None
-    menu = find_below(view)
-    lit = menu.items[menu.current] if menu else None
-    if menu and lit and (len(asked) > 3 or view.style(lit.row, lit.col) & REVERSE):
-        return menu_finding(view, menu, list_rows.ARROWS_CHOOSE, Asked(asked, view.row), dialect)
-    counted = list_rows.find_numbered(view, dialect.pointers) if len(asked) > 3 else None
+    menu = find_counted(view) if view.alternate else find_below(view) if asked else None
+    if menu:
+        found = menu_finding(view, menu, list_rows.ARROWS_CHOOSE, Asked(asked, view.row), dialect)
+        return replace(found, structural=not view.alternate)  # a full screen can show a list while it fills
+    counted = None if view.alternate or len(asked) < 4 else list_rows.find_numbered(view, dialect.pointers)
     if counted and view.row < counted.top <= view.row + 2 and view.bottom() - counted.bottom <= numbers.LAST_ROWS:
         return menu_finding(view, counted, _TYPED_RULE, Asked(asked, view.row), dialect)
     return None
@@ -544,7 +542,6 @@ def recognise_pointed(view: View, facts: Facts, dialect: Dialect) -> Finding | N
     pointers = dialect.pointers.translate(_BULLETS) if dialect.idles else dialect.pointers
     menu = find_menu(view, pointers, bullets=not dialect.idles)
     menu = menu or _in_a_frame(view, find_menu(view, pointers, bullets=True))
-    menu = menu or (find_counted(view) if view.alternate else None)
     if menu is None or (view.bottom() - menu.bottom > numbers.FOOT_ROWS and not _asked_right_above(view, menu)):
         return None
     if not _believable(view, menu, hinted=dialect.idles and not menu.numbered) or _asked_below(view, menu):
