@@ -450,3 +450,8 @@ def test_what_is_said_above_a_list_with_blank_rows_is_no_choice(above: str) -> N
         << Raised("multiple_choice")
     )
     assert [choice.label for choice in play.prompt.choices] == ["Apply it", "Revert it", "Stop"]
+
+
+def test_the_second_row_of_a_choice_is_no_choice_where_blank_rows_stand_between_choices() -> None:
+    rows = "❯ Apply it\n\n  Apply it and then\n  run all of the tests\n\n  Stop\n"
+    Playbook(POLLING) >> f"Which way?\n\n{rows}\x1b[?25l" >> 12.0 << Raised("unknown")

@@ -36,7 +36,7 @@ from atlasbridge.core.recognition.widgets.list_rows import (
 from atlasbridge.core.recognition.widgets.resting_screen import asked_at_foot, recognise_foot
 from atlasbridge.core.recognition.widgets.side_by_side import HELD, lit_words_in
 from atlasbridge.core.screen.frames import SIDES, Frame, find_frames, is_drawn, is_rule, unframed
-from atlasbridge.core.screen.style import REVERSE, STRIKE, is_faded
+from atlasbridge.core.screen.style import STRIKE, is_faded
 from atlasbridge.core.screen.view import View
 from atlasbridge.core.values import replace
 
@@ -199,6 +199,8 @@ def _find_shaped(view: View, sure: bool, faded: bool) -> Menu | None:
         if same and apart and not cells[0].label.endswith(_QUESTION_ENDS):
             group.append(cells)
             continue
+        if same and not apart and below[0].row - at < group[-2][0].row - below[0].row:
+            return None  # a choice of two rows
         if (menu := _odd_in(view, group, sure)) or seen > numbers.FOOT_ROWS:
             break
         group = [cells]
