@@ -13,6 +13,7 @@ from atlasbridge.core.recognition.widgets.list_rows import (
     Item,
     Menu,
     find_numbered,
+    ground_of,
     item_of,
     odd_one,
     read_row,
@@ -21,6 +22,7 @@ from atlasbridge.core.recognition.widgets.list_rows import (
 from atlasbridge.core.recognition.widgets.pointed_list import LIT, find_menu
 from atlasbridge.core.recognition.widgets.side_by_side import find_across, find_lit_words, find_row
 from atlasbridge.core.screen.frames import Frame, find_frames, unframed
+from atlasbridge.core.screen.style import REVERSE
 from atlasbridge.core.screen.view import View
 
 _FIELD_MARKS = ">❯›"
@@ -53,19 +55,12 @@ def _is_highlighted(view: View, label: str, among: tuple[str, ...]) -> bool:
 
 
 def _deciding(view: View, wanted: str, own: dict[str, int], among: tuple[str, ...]) -> Menu | None:
-    """The menu whose highlight counts: the prompt's own, or else the first one that contains the label."""
-    for mine in (_own_list(view, own), find_across(view, _side_by_side(among)) if len(among) >= 2 else None):
+    """The menu whose highlight counts: the prompt's own, or else the first one with two of its labels."""
+    for mine in (_own_list(view, own), find_across(view, _side_by_side(among))):
         if mine is not None and mine.current >= 0 and wanted in [_squeezed(item.label) for item in mine.items]:
             return mine
-    first = None
-    for menu in _menus(view):
-        if menu.current < 0 or not _places(menu, wanted):
-            continue
-        if sum(_squeezed(item.label) in own for item in menu.items) >= 2 or not own:
-            return menu
-        alike = wanted in own and all(_squeezed(item.label) != wanted for item in menu.items)
-        first = first or (None if alike else menu)
-    return first
+    menus = (menu for menu in _menus(view) if menu.current >= 0 and _places(menu, wanted))
+    return next((one for one in menus if not own or sum(_squeezed(item.label) in own for item in one.items) >= 2), None)
 
 
 @lru_cache(maxsize=16)
@@ -129,21 +124,18 @@ def _boxes(view: View, row: int) -> list[Frame]:
 
 def _stands_out(view: View, row: int, label: str) -> bool:
     """Whether the cursor is on the label, or it looks different from the words beside, above and below it."""
-    words = label.split()
-    col = view.lines[row].find(words[0]) if words else -1
+    col = view.lines[row].find(label.split()[0])
     if col < 0:
         return False
-    if view.row == row and col - 2 <= view.col <= col + len(label) + 2:
-        return True
-    if any(char in "●◉" for char in view.lines[row][:col]):
+    on_it = view.row == row and col - 2 <= view.col <= col + len(label) + 2
+    if on_it or any(char in "●◉" for char in view.lines[row][:col]):
         return True
     style = view.style(row, col)
-    if style & 0x20:
-        return True
     beyond = view.style(row, min(col + len(label) + 3, view.cols - 1))
     near = [(at, col) for at in (row - 1, row, row + 1) if 0 <= at < len(view.lines) and view.lines[at][col:].strip()]
     odd = odd_one(view, near) if len(near) == 3 else -1
-    return (odd >= 0 and near[odd] == (row, col)) or (style >> 34 != beyond >> 34)
+    lit = style & REVERSE or ground_of(style) != ground_of(beyond)
+    return bool(lit) or (odd >= 0 and near[odd] == (row, col))
 
 
 def _squeezed(text: str) -> str:
