@@ -21,7 +21,6 @@ from atlasbridge.core.recognition.question import Asked, block, question_above, 
 from atlasbridge.core.recognition.widgets import list_rows
 from atlasbridge.core.recognition.widgets.list_rows import Item, Menu, ground_of, menu_finding, odd_one
 from atlasbridge.core.screen.frames import find_frames, unframed
-from atlasbridge.core.screen.style import is_dull
 from atlasbridge.core.screen.view import View
 from atlasbridge.core.values import replace
 
@@ -57,21 +56,8 @@ def find_across(view: View, labels: str) -> Menu | None:
     for at in range(view.bottom(), -1, -1):
         found = [_labelled(at, match) for match in compiled(labels).finditer(view.lines[at])]
         if len(found) >= 2:
-            return Menu(tuple(found), _lit_label(view, found), "colour")
+            return Menu(tuple(found), odd_one(view, [(at, item.col) for item in found]), "colour")
     return None
-
-
-def _lit_label(view: View, words: list[Item]) -> int:
-    """The one that looks different. Of two, the one with another background than the cells beside them, or any."""
-    looks = [view.style(item.row, item.col) for item in words]
-    taken = {col for item in words for col in range(item.col - 1, item.col + len(item.label) + 1)}
-    near = range(max(0, words[0].col - 3), min(view.cols, words[-1].col + len(words[-1].label) + 3))
-    around = {ground_of(view.style(words[0].row, col)) for col in near if col not in taken}
-    if len(words) > 2 or not around:
-        return odd_one(view, [(item.row, item.col) for item in words])
-    off = [place for place in (0, 1) if ground_of(looks[place]) not in around]
-    lit = off if len(off) == 1 else [place for place in (0, 1) if not is_dull(looks[place])]
-    return lit[0] if len(lit) == 1 else -1
 
 
 def _labelled(at: int, match: re.Match[str]) -> Item:
@@ -121,7 +107,7 @@ def lit_words_in(view: View, at: int) -> Menu | None:
         col, label = (words[held[0]].col + inner.start(1), inner[1]) if inner else (0, "")
         return Menu((*words[: held[0]], Item(at, col, label), *words[held[0] + 1 :]), held[0], "colour")
     grounds = Counter(ground_of(view.style(at, item.col)) for item in words)
-    lit = _lit_label(view, words) if len(grounds) == 2 and 1 in grounds.values() else -1
+    lit = odd_one(view, [(at, item.col) for item in words]) if len(grounds) == 2 and 1 in grounds.values() else -1
     return Menu(tuple(words), lit, "colour") if lit >= 0 else None
 
 
@@ -169,8 +155,7 @@ def _keys_in(view: View, at: int) -> list[tuple[Item, str]]:
         key, label = match["key"] or match["bare"] or match["told"], match["label"] or match["word"] or match["does"]
         joined = match["key"] and (match["lead"] or not match["gap"])
         label = f"{match['lead']}{key}{label}" if joined else label
-        start = cell.start() + (match.start("lead") if joined else match.end() - len(label))
-        found.append((Item(at, start, label.rstrip(" ./")), key.lower() if joined else key))
+        found.append((Item(at, cell.start(), label.rstrip(" ./")), key.lower() if joined else key))
     return found
 
 
