@@ -51,8 +51,8 @@ def begins(kind: str, label: str, abroad: bool = False) -> bool:
 @lru_cache(maxsize=512)
 def speaks(kind: str, field: str, text: str, language: str = "") -> bool:
     """Whether one of the kind's patterns, of this language or of any, occurs anywhere in the text."""
-    pattern = _anywhere(kind, field, language)
-    return pattern is not None and pattern.search(text.lower()) is not None  # faster than to ignore the case
+    low = text.lower()  # faster than to ignore the case
+    return any(pattern.search(low) for pattern in _anywhere(kind, field, language))
 
 
 def spoken_in(kind: str, field: str, text: str) -> str:
@@ -84,13 +84,15 @@ def _said(language: str, kind: str) -> list[str]:
 
 
 @cache
-def _anywhere(kind: str, field: str, language: str) -> re.Pattern[str] | None:
+def _anywhere(kind: str, field: str, language: str) -> list[re.Pattern[str]]:
+    """What begins with a word is one pattern, and the rest another: so it is known where either can begin."""
     words, others = list[str](), list[str]()
     for name in (language,) if language else languages():
         for pattern in languages()[name].get(kind, {}).get(field, ()):
-            (words if name not in _UNSPACED and pattern[0].isalpha() else others).append(pattern)
-    others += [rf"\b(?:{'|'.join(words)})"] if words else []
-    return re.compile("|".join(others), re.MULTILINE) if others else None
+            worded = pattern.removeprefix(r"\b").removeprefix("(?:")[0].isalpha() and name not in _UNSPACED
+            (words if worded else others).append(pattern.removeprefix(r"\b") if worded else pattern)
+    words = [rf"\b(?:{'|'.join(words)})"] if words else []
+    return [re.compile(one, re.MULTILINE) for one in (*words, "|".join(others)) if one]
 
 
 def _begins(language: str, kind: str, label: str) -> bool:
