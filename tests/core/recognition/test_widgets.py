@@ -10,6 +10,7 @@ from atlasbridge.core.prompt.answer import decide_answer, encode_answer
 from atlasbridge.core.prompt.model import Answer
 
 ALTERNATE = "\x1b[?1049h\x1b[H"
+HIDE = "\x1b[?25l"
 RADIO = """┌────────────| Pick |────────────┐
 │                                │
 │ Which colour?                  │
@@ -173,3 +174,54 @@ def test_a_label_that_the_tool_wraps_inside_a_box_ends_where_its_description_beg
         "No",
     ]
     assert play.prompt.choices[1].detail == "For this session"
+
+
+EDITED = """┌──────────────────────────────┐
+│ Describe the change:         │
+│ ┌──────────────────────────┐ │
+│ │ Fix the build            │ │
+│ │                          │ │
+│ │                          │ │
+│ └──────────────────────────┘ │
+├──────────────────────────────┤
+│     <  OK  >    <Cancel>     │
+└──────────────────────────────┘\x1b[4;18H"""
+NESTED = f"""┌──────────────────────────────────────────────┐
+│ Arrow keys navigate the menu.                │
+│ \x1b[44m  General setup with all its options  --->\x1b[m   │
+│       Timers subsystem of the kernel  --->   │
+│   Processor type and features  --->          │
+│                                              │
+│        <Select>      < Exit >                │
+└──────────────────────────────────────────────┘{HIDE}"""
+
+
+@pytest.mark.parametrize("drawn", [EDITED, NESTED], ids=["a sheet to write on", "a list that is not in one column"])
+def test_a_box_that_enter_would_leave_half_done_is_left_to_a_person(drawn: str) -> None:
+    Playbook(POLLING) >> ALTERNATE + drawn >> 3.0 << Raised("unknown")
+
+
+def test_a_box_that_asks_whether_to_change_a_password_takes_yes_or_no() -> None:
+    box = """┌──────────────────────────────┐
+│ Change the password of root? │
+│                              │
+│      \x1b[7m< Yes >\x1b[m      < No  >      │
+└──────────────────────────────┘"""
+    play = Playbook(POLLING) >> ALTERNATE + box + HIDE >> 3.0 << Raised("yes_no", "Change the password")
+    assert typed(play, "no") == b"\x1b[C\r"
+
+
+def test_marked_boxes_of_prompt_toolkit_are_sent_with_its_button() -> None:
+    box = """┌────────────| Pick |────────────┐
+│                                │
+│ Which colours?                 │
+│                                │
+│ \x1b[7m[ ] red                      \x1b[m  │
+│ [ ] green                      │
+│ [ ] blue                       │
+│                                │
+│    <    Ok    >  < Cancel >    │
+│                                │
+└────────────────────────────────┘\x1b[5;4H"""
+    play = Playbook(TICKING) >> ALTERNATE + box >> 1.0 << Raised("multiple_choice", "Which colours?")
+    assert typed(play, "red, blue") == b" \x1b[B\x1b[B \t\r"
