@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from tests.support.playbook import POLLING, TICKING, Nothing, Playbook, Raised
+from tests.support.playbook import BLIND, POLLING, TICKING, Nothing, Playbook, Raised
 
 from atlasbridge.core.detection.events import ProbeAnswer, RaisePrompt
 from atlasbridge.core.prompt.answer import decide_answer, encode_answer
@@ -455,3 +455,22 @@ def test_what_is_said_above_a_list_with_blank_rows_is_no_choice(above: str) -> N
 def test_the_second_row_of_a_choice_is_no_choice_where_blank_rows_stand_between_choices() -> None:
     rows = "❯ Apply it\n\n  Apply it and then\n  run all of the tests\n\n  Stop\n"
     Playbook(POLLING) >> f"Which way?\n\n{rows}\x1b[?25l" >> 12.0 << Raised("unknown")
+
+
+@pytest.mark.parametrize(
+    "drawn",
+    [
+        "What shall I do next?\n\n  gpt-5 · 31 %   ● Plan  ○ Act\n",  # a mode in a status row
+        "Shall I go on?\n\nx Yes\no No\n",  # marks, and no keys
+        "Shall I go on?\n\n  \x1b[32mYes\x1b[m\n  \x1b[31mNo\x1b[m\n",  # two colours that stand out alike
+        "Shall I go on?\n\n  \x1b[42mYes\x1b[m   \x1b[41mNo\x1b[m\n",
+    ],
+)
+def test_what_only_looks_like_choices_or_keys_in_a_row_is_left_to_a_person(drawn: str) -> None:
+    Playbook(POLLING) >> f"{drawn}\x1b[?25l" >> 12.0 << Raised("unknown")
+
+
+def test_keys_in_rows_are_taken_alone_where_nobody_can_tell_who_reads() -> None:
+    play = Playbook(BLIND) >> "Run it?\n\n[y] Approve\n[n] Deny\n" >> 12.0
+    play << Raised("multiple_choice", "Run it?")
+    assert [b"".join(step.keys for step in choice.steps) for choice in play.prompt.choices] == [b"y", b"n"]
