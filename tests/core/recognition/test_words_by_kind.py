@@ -108,6 +108,9 @@ LISTS = [
     "1) りんご\n2) 梨\n番号を選択してください: ",
     "1) 苹果\n2) 梨\n请选择： ",
     "1) 사과\n2) 배\n번호를 선택하세요: ",
+    # Long labels can be text, unless the line says that one of them is to be chosen.
+    "1) Alle Dateien in diesem Ordner so lassen, wie sie sind\n2) Alle Dateien darin löschen\nBitte wählen Sie: ",
+    "1) laisser tous les fichiers du dossier comme ils sont\n2) supprimer tous les fichiers du dossier\nVotre choix : ",
     "┌────────┐\n│ 1. add │\n│ 2. del │\n└────────┘\n>> ",
 ]
 
