@@ -57,6 +57,18 @@ def test_a_line_that_enter_or_words_answer_takes_both(line: str) -> None:
         assert isinstance(decide_answer(play.prompt, value), Answer), value
 
 
+@pytest.mark.parametrize(
+    "drawn",
+    [
+        "1) Leave all of the files in this folder as they are\n2) Remove all of the files\nEnter 1-2: ",
+        "Main menu\n  1) add\n  2) del\n> ",
+    ],
+)
+def test_a_list_is_offered_where_a_range_or_its_heading_says_that_it_is_one(drawn: str) -> None:
+    play = Playbook(READING) >> drawn >> 3.0 << Raised("multiple_choice")
+    assert [choice.value for choice in play.prompt.choices] == ["1", "2"]
+
+
 @pytest.mark.parametrize("question", PRESS)
 def test_press_a_key_is_understood_abroad(question: str) -> None:
     Playbook(ONE_KEY) >> question >> 0.2 << Raised("confirm_enter")
