@@ -19,11 +19,17 @@ from tests.support.waiting import wait_for
 
 RUN = f"{PYTHON} -m atlasbridge run --no-hub -- "
 LISTENS = """
-import os, signal, sys
+import os, select, signal, sys
+heard, rings = os.pipe()
+os.set_blocking(rings, False)
+signal.set_wakeup_fd(rings)  # a signal that comes just before the read would else be handled after it
 signal.signal(signal.SIGTSTP, lambda *_: os.write(1, b"kept going\\n"))
 print("ready", flush=True)
-for line in sys.stdin:
-    print("got", line.strip(), flush=True)
+while True:
+    if 0 in select.select([0, heard], [], [])[0]:
+        print("got", sys.stdin.readline().strip(), flush=True)
+    else:
+        os.read(heard, 1)
 """
 ALONE = """
 import os, sys
