@@ -328,3 +328,13 @@ def test_a_long_queue_keeps_to_the_window(rows: int, cols: int) -> None:
     state = replace(ViewState(), queue=(QUEUED,) * 40).refreshed([], now=0.0)
     frame = render_frame(state, rows, cols)
     assert len(frame.lines) == rows and all(cells(line.text) <= cols for line in frame.lines)
+
+
+def test_a_narrow_window_keeps_how_much_there_is_to_read_and_cuts_no_word_of_the_title() -> None:
+    long = "\n".join(f"line {n}" for n in range(60))
+    asked = prompt("yes_no", label="demo", cwd="/home/ada/src/a-shop-with-a-long-name", excerpt=long, question=long)
+    state = drawn(ViewState(prompts=(asked,), selected=asked["prompt_id"]), 15, 44)
+    (title,) = (line for line in text_of(state, 15, 44).split("\n") if line.startswith("── "))
+    assert title.rstrip("─") == "── demo · yes or no · 1/1 · lines 1-8 of 60 "
+    wide = text_of(drawn(state, 15, 140), 15, 140)
+    assert "── demo · bash · /home/ada/src/a-shop-with-a-long-name · yes or no · aaaaaaaa · 1/1 · lines" in wide

@@ -294,26 +294,25 @@ def render_weights(weights: Sequence[Weight]) -> str:
 def render_page(weights: Sequence[Weight], pictures: int, unweighed: Iterable[str] = ()) -> str:
     idle = sum(not weight.changed for weight in weights)
     names = ", ".join(sorted(unweighed))
-    said = f" Not weighed, for want of a recording: the dialects of {names}." if names else ""
+    said = f" No recording exists for the dialects of {names}." if names else ""
     return _PAGE.format(
         pictures=pictures, pieces=len(weights), idle=idle, table=render_weights(weights), unweighed=said
     )
 
 
 _PAGE = """\
-# What carries its weight
+# What each rule contributes
 
-This page is generated; do not edit it. To make it again from the recordings and tests in this repository:
+This page is generated; do not edit it. To generate it again from the recordings and tests in this repository:
 
     python -m tests.figures weights
 
-Every finder, every rule and menu of a dialect, every group of words and every pattern of a finder is left out in turn,
-every number is halved, and doubled where that changes nothing, and {pictures} moments are looked at again: those of the
-recordings, each as its tool's and as that of a tool that nobody knows, and the pictures of `tests/core/recognition`
-and its neighbours. A case
-counts when its type, its question, its choices, what they mean, their keys or the
-moment at which a person is asked come out otherwise. {idle} of {pieces} pieces change
-nothing. Who adds a piece adds the recording or picture that needs it; what changes nothing is taken away.{unweighed}
+Each piece of the recogniser is left out in turn: every finder, every rule and menu of a dialect, every group of words
+and every pattern of a finder. Every number is halved, and doubled if that changes nothing. Then {pictures} moments
+are read again: those of the recordings, each with the tool's own rules and without them, and the screens of
+`tests/core/recognition` and its neighbours. A case changes if its type, its question, its choices, their meaning,
+their keys, or the moment at which a person is asked come out differently. {idle} of {pieces} pieces change nothing.
+To add a piece, add a recording or screen that needs it; pieces that change nothing are removed.{unweighed}
 
 {table}
 """

@@ -32,11 +32,12 @@ BEGIN, END = "<!-- verdict: python -m tests.figures verdict -->", "<!-- /verdict
 _HEAD = """\
 ## When a person is asked
 
-One table decides, from top to bottom: the first row that fits. *Who* is what the operating system says of the program
-that draws ("own word": a dialog of the tool's own stands there, whatever its process does), *seen* what the recogniser
-found. `< 0.5 s`: the row holds only while the screen has been still for less; `≥ 0.5 s`: only from then on.
+One table decides: the first row that matches applies. *Program* is what the operating system says about the program
+that draws; "own statement" means that the tool itself says that it asks, whatever its process does. *Seen* is what
+the recogniser found. `< 0.5 s`: the row applies only while the screen has been unchanged for less; `≥ 0.5 s`: only
+after that.
 
-| | who | seen | still for | asked | why |
+| | program | seen | unchanged for | asked | why |
 |---|---|---|---|---|---|"""
 
 
@@ -146,7 +147,7 @@ def render_page(
     moments: Sequence[Moment], strangers: Sequence[Moment], zoo: Sequence[dict[str, Any]], mutants: str = ""
 ) -> str:
     parts = [_ACCURACY_HEAD, "## Recordings of AI tools\n", _tools(moments)]
-    parts += ["\n## The same tools as strangers\n", _STRANGERS, _tools(strangers), "", _mistakes(strangers)]
+    parts += ["\n## The same tools without their own rules\n", _STRANGERS, _tools(strangers), "", _mistakes(strangers)]
     if mutants:
         parts += ["\n## The same dialogs, changed\n", _MUTANTS, mutants]
     if zoo:
@@ -199,7 +200,9 @@ def _groups(zoo: Sequence[dict[str, Any]]) -> str:
     late = [case["latency_s"] for case in scored if "latency_s" in case]
     if late:
         rows.append(f"\nFrom rest to `prompt.raised`, hub and event stream included: median {median(late):.2f} s.")
-        rows.append("Whatever else the machine did is in it; [benchmarks.md](benchmarks.md) measures it by itself.")
+        rows.append(
+            "This includes delays by other work on the machine; [benchmarks.md](benchmarks.md) measures it alone."
+        )
     return "\n".join(rows)
 
 
@@ -208,72 +211,75 @@ def _count(cases: Sequence[dict[str, Any]], wait: bool) -> str:
     return f"{len(own)} | {sum(bool(case['right']) for case in own)}" if own else "- | -"
 
 
-_MUTANTS = """Every recorded list is changed in one respect, as its tool's and as a stranger's, and read again. It
-must still be read, or be raised as `unknown`: never missed, and never taken for something else. The tool's own words of
-work in every row of a dialog, and above it, hide none of them.
+_MUTANTS = """\
+Every recorded list is changed in one respect and read again, with the tool's own rules and without them. It
+must still be read, or be raised as `unknown`: never missed, and never taken for something else. Words with which the
+tool says that it works, in every row of a dialog and above it, hide none of them.
 """
 
 _ACCURACY_HEAD = """# How well prompts are detected
 
-This page is generated; do not edit it. To make it again from the recordings in this repository:
+This page is generated; do not edit it. To generate it again from the recordings in this repository:
 
     python -m tests.figures accuracy --zoo JUDGE.json
 
-A waiting moment is right when it is raised in time with the right type and all choices, and stays open while it
-lasts. A quiet moment is right when nothing is open in it: a tool that thinks, computes, or prints text that looks like
-a prompt.
-To see why something was or was not raised: `atlasbridge lab explain RECORDING.cast`, or with the id of a prompt, or the
-id or name of a session that runs. Which rules, words and numbers are needed for it: [weights.md](weights.md).
+A waiting moment counts as right when the prompt is raised in time with the right type and all choices, and stays open
+as long as the tool waits. A quiet moment counts as right when no prompt is open: the tool thinks, computes, or prints
+text that looks like a prompt.
+
+To see why a prompt was or was not raised, use `atlasbridge lab explain` with a recording (`.cast`), the id of a
+prompt, or the id or name of a running session. [What each rule contributes](weights.md) has its own page.
 """
 _STRANGERS = """\
-Each tool's own words, rules and menus are taken away, and its recordings are judged as those of a program that nobody
-has ever seen: what a tool gets that has no dialect. A question to which only a key of that tool's own leads is right
-when it is raised as `unknown`: a person must look.
+The same recordings, judged without the tool's own words, rules and menus: this is what a tool without a dialect gets. A
+question that only a key of that tool can answer is right when it is raised as `unknown`: a person must look.
 """
 _ZOO = """\
-Programs that nobody here wrote, run under `atlasbridge run` and answered with `atlasbridge reply`. Right means that
+Programs of other people, run under `atlasbridge run` and answered with `atlasbridge reply`. Right means that
 the prompt was raised with the right type, question and choices, and that the answer had its effect.
 """
 _LIMITS = """
-## What is known to be hard
+## Known limits
 
-- Inside tmux and screen nobody can tell which of several panes has the keyboard: while one of them reads, a line that
-  asks is raised. Their own lists are not seen while the program in the pane works.
-- A question that goes on by itself after some seconds is raised like any other; it is withdrawn when it goes on. One
-  that shows how the seconds run out is not raised.
-- A line that ends like a question and is really a status, in a program that also listens to the keyboard and changes it
-  only every few seconds, is taken for a question.
-- What a live display (top, htop) asks after a key of the person in front of it is raised only in a line at its foot.
-- A list that scrolls offers the rows that can be seen, and says so (`constraints.scrolls`).
-- A form is answered in words (`Label: value; Label: value`) where its fields can be seen to take the keys and a button
-  sends it; else, like trees of full-screen programs, lists to be put in order and dates, it is raised as `unknown`.
-- So is a grid of words, and a list without a pointer that has room for marks in front of its words: whether Enter takes
-  the lit row or sends what is marked cannot be seen.
-- An answer that the program keeps in its line and does not take is told as still there after 3 s, and asked for again.
-- A full screen that says nothing, of a program with a timer, is raised after 10 s; after 2 s where it shows a field.
-- A program that never waits for the terminal but looks at it now and then, and draws a caret that blinks, is missed.
-- The prompt for the next command is raised 0.6 s after it came to rest while somebody at the terminal types commands
-  into it; every other prompt is raised as soon as it stands.
+- Inside tmux and screen the system does not tell which of several panes has the keyboard. While one of them reads, a
+  line that asks is raised. Lists of tmux and screen themselves are not seen while the program in the pane works.
+- A question that continues by itself after some seconds is raised like any other, and withdrawn when it continues. If
+  it shows a countdown, it is not raised.
+- If a program also listens to the keyboard and changes its last line only every few seconds, a status line that ends
+  like a question is taken for one.
+- After a key at the terminal, a live display (top, htop) can ask something. It is raised only in a line at the foot.
+- A list that scrolls offers the visible rows and says so (`constraints.scrolls`).
+- A form is answered in words (`Label: value; Label: value`) if its fields visibly take the keys and a button sends it.
+  Other forms, trees of full-screen programs, lists to put in order and dates are raised as `unknown`.
+- A grid of words is raised as `unknown`. So is a list without a pointer that has room for marks before its words,
+  because it does not show whether Enter takes the highlighted row or sends the marked ones.
+- If a program keeps an answer in its line without taking it, the sender is told after 3 s, and the prompt is raised
+  again.
+- A full screen that says nothing, of a program with a timer, is raised after 10 s; after 2 s if it shows a field.
+- A program that never waits for the terminal, only looks at it now and then, and draws a blinking caret is missed.
+- While someone types commands at the terminal, the prompt for the next command is raised after 0.6 s without change.
+  Every other prompt is raised as soon as it is recognised.
 
 ## Streams made to confuse
 
 `python -m tests.torture fuzz_streams` plays a million short and long streams (broken sequences, half drawn boxes,
-resizes, keys, every dialect, every answer of the probe) against the detector: no exception, no excerpt over 200
-characters, no stream over two seconds, no memory that stays. `--first N --streams M` plays a shard; a failure names the
-number of its stream. `SCREEN_FUZZ_STREAMS` and `ATLASBRIDGE_FUZZ` enlarge the same attacks in `make test`.
+resizes, keys, every dialect, every answer of the probe) to the detector. It must raise no exception, give no excerpt
+over 200 characters, need at most two seconds for a stream, and keep no memory. `--first N --streams M` plays a part;
+a failure names the number of its stream. `SCREEN_FUZZ_STREAMS` and `ATLASBRIDGE_FUZZ` enlarge the same attacks in
+`make test`.
 """
 _MATRIX = """
-## What gates a release
+## Scenarios that gate a release
 
 A release for a platform is tagged only when its scenarios pass there (`pytest tests/prompt_lab`, and for Slack the
-suite that `atlasbridge lab list` names). Each terminal scenario also runs as where nobody can tell who reads (`lab run
---blind`), and on a console played here. The Windows job runs all of them on a real console, and blocks.
+suite that `atlasbridge lab list` names). Each terminal scenario also runs as on a system that cannot tell who reads
+(`lab run --blind`), and on a simulated console. CI runs all of them on a real Windows console.
 """
 _TAIL = """
-## What you can do about a mistake
+## Report a mistake
 
-- It raised something that is no prompt: `atlasbridge lab report PROMPT_ID --not-a-prompt`.
-- It missed one: `atlasbridge lab report SESSION --missed --type yes_no`.
+- AtlasBridge raised something that is no prompt: `atlasbridge lab report PROMPT_ID --not-a-prompt`.
+- AtlasBridge missed a prompt: `atlasbridge lab report SESSION --missed --type yes_no`.
 
-Both write a scenario that fails until the detector is better, and say how to run it.
+Both write a scenario that fails until the detector is fixed, and print the command that runs it.
 """

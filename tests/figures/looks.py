@@ -67,12 +67,12 @@ def render_looks(took: Sequence[tuple[str, float]]) -> str:
 {BEGIN_LOOKS}
 ## What a look costs
 
-A look at a page that nobody has looked at before, in a window of {COLS}x{ROWS}, in processor time (the quickest of
-{TRIES} tries; the limit on a quiet machine is {LIMIT_MS:.0f} ms):
+The processor time of the first look at a new screen, in a window of {COLS}x{ROWS} (the quickest of {TRIES} tries; the
+limit on a quiet machine is {LIMIT_MS:.0f} ms):
 
-| pages | looks | median | slowest | which |
+| screens | looks | median | slowest | which |
 |---|---|---|---|---|
-| recorded screens | {len(recorded)} | {median(ms for _, ms in recorded):.1f} ms | {slowest[1]:.1f} ms | {slowest[0]} |
+| recorded | {len(recorded)} | {median(ms for _, ms in recorded):.1f} ms | {slowest[1]:.1f} ms | {slowest[0]} |
 | made to be hard | {len(made)} | {median(ms for _, ms in made):.1f} ms | {hardest[1]:.1f} ms | {hardest[0]} |
 {END_LOOKS}"""
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from tests.real_tools import canary
-from tests.real_tools.__main__ import TITLE, render_page, render_sizes, render_truth, truth_section, with_truth
+from tests.real_tools.__main__ import BEFORE, TITLE, render_page, render_sizes, render_truth, truth_section, with_truth
 from tests.real_tools.canary import Result, draft_change, hidden_lines, of_prompt, version_of
 from tests.real_tools.dialogs import WALKS, Dialog
 from tests.real_tools.mockmodel.scene import ALL, Nasty, Request, play
@@ -27,9 +27,9 @@ def test_a_reply_that_was_stale_at_first_is_told_and_counted() -> None:
     ]
     page = render_page({"codex": ("0.166.0", results)})
     assert "| codex | 0.166.0 | 3 | 2 | 1 | 2 | 1 |" in page
-    assert "| bash: y | ok |" in page
-    assert f"| bash: n | ok, asked twice: {STALE} |" in page
-    assert "| write: y | failed: written.txt was not made |" in page
+    assert "| codex 0.166.0 | bash: y |" in page
+    assert f"- codex 0.166.0, bash: n: asked twice: {STALE}" in page
+    assert "- codex 0.166.0, write: y: failed: written.txt was not made" in page
     assert results[1].to_json()["again"] == (STALE,)
 
 
@@ -39,7 +39,9 @@ def test_what_was_shown_and_then_run_has_its_own_section_that_other_runs_keep() 
     with_section = with_truth(page, render_truth({"codex": ("0.166.0", results)}))
     assert "| codex | 0.166.0 | 1 | 0 | 0 | 1 | 0 | 0 | 0 |" in with_section
     assert "| a tab | invisible |" in with_section
-    assert with_section.index(TITLE) < with_section.index("## What the tools say beside")
+    assert with_section.index(TITLE) < with_section.index(BEFORE)
+    noted = with_section + "\nWhat a person wrote below.\n"
+    assert render_page({}, noted).endswith(f"{BEFORE}\n\nWhat a person wrote below.\n")
     again = with_truth(with_section, render_truth({"codex": ("0.167.0", results)}))
     assert again.count(TITLE) == 1 and "0.167.0" in again
     assert truth_section(with_section) and with_truth(page, truth_section(with_section)) == with_section
@@ -102,10 +104,10 @@ def test_the_page_of_sizes_says_what_was_not_walked_and_that_it_comes_of_several
     row = {**failed.to_json(), "version": "1.52.0", "run": "one"}
     later = {**replace(failed, dialog="bash: y", ok=True, kind="answered", raised=True).to_json(), "version": "1.52.0"}
     page = render_sizes([row])
-    assert "- goose 200x60, start: in vain" in page and "Put together" not in page
+    assert "- goose 200x60, start: in vain" in page and "Collected from" not in page
     assert "- goose: 40x15, 60x20, 80x24, 120x40\n" in page and "- aider: 40x15, 60x20, 80x24, 120x40, 200x60\n" in page
     page = render_sizes([row, {**later, "run": "two"}])
-    assert "Put together from 2 runs" in page
+    assert "Collected from 2 runs" in page
     assert "| goose | 1.52.0 | 200x60 | 1 of 1 | 1 of 1 | none | none |" in page and "in vain" not in page
 
 

@@ -352,16 +352,24 @@ def _title(state: ViewState, cols: int) -> Line:
     if state.aside == "queue" or prompt is None:
         return Line(clip("── typed at a tool's next idle input box, one at each " + "─" * cols, cols, end=""), "bold")
     place = next(number for number, item in enumerate(state.listed, 1) if item is prompt)
-    tool = INTEGRATIONS.get(prompt["tool"], prompt["tool"])
-    words = [name_of(prompt), tool if prompt.get("label") else "", _folder(prompt.get("cwd", ""))]
-    words += [_kind(prompt), prompt["prompt_id"][:8], _kept(prompt)]
-    words.append(f"{place}/{len(state.listed)}")
+    tool = INTEGRATIONS.get(prompt["tool"], prompt["tool"]) if prompt.get("label") else ""
+    folder, short = _folder(prompt.get("cwd", "")), prompt["prompt_id"][:8]
+    keys = "PgUp, PgDn"
+    words = [name_of(prompt), tool, folder, _kind(prompt), short, _kept(prompt), f"{place}/{len(state.listed)}"]
     if state.shown.total > state.shown.height > 0:
         first = state.shown.first
-        words.append(f"lines {first + 1}-{min(first + state.shown.height, state.shown.total)}")
-        words[-1] += f" of {state.shown.total} (PgUp, PgDn)"
-    text = "── " + escape_controls(" · ".join(word for word in words if word), keep_lines=False) + " "
-    return Line(clip(text + "─" * cols, cols, end=""), "bold")
+        last = min(first + state.shown.height, state.shown.total)
+        words += [f"lines {first + 1}-{last} of {state.shown.total}", keys]
+    text = _rule(words)
+    for less in (folder, short, tool, keys):  # a narrow window leaves these out
+        if cells(text) > cols:
+            words = [word for word in words if word != less]
+            text = _rule(words)
+    return Line(clip(text, cols) if cells(text) > cols else text + "─" * (cols - cells(text)), "bold")
+
+
+def _rule(words: list[str]) -> str:
+    return f"── {escape_controls(' · '.join(word for word in words if word), keep_lines=False)} "
 
 
 def _kind(prompt: dict[str, Any]) -> str:

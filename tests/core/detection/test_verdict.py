@@ -164,13 +164,13 @@ def test_a_program_that_sleeps_between_two_glances_at_its_keys_is_raised_after_t
 def test_every_row_that_says_no_has_a_limit_or_needs_something_that_moves_or_works() -> None:
     unlimited = {row.seen for row in TABLE if not row.raises and not row.until_s}
     ends_by_itself = {
-        "the tool says that it works",  # and moves
+        "the tool says that it works",  # and changes
         "it was busy at the looks before",
         "this is the first look",
-        "nothing that is understood, and somebody types",
-        "a line, and something moves",
-        "something that has moved meanwhile",
-        "a list without a question, and something moves",
+        "nothing that is recognised, while someone types",
+        "a line, while something changes",
+        "something that has changed meanwhile",
+        "a list without a question, while something changes",
         "a dialog with a number that may count down",
     }
     assert unlimited - ends_by_itself == {"anything"}  # busy, or below the rows that raise after a time

@@ -106,7 +106,7 @@ REWRITTEN = 2  # a line that was rewritten this often looks like progress
 class Who(StrEnum):
     """What is known of the program that draws: the probe's answer, or the tool's own statement, which counts more."""
 
-    OWN = "own word"  # a dialog of the tool's own is shown: it waits, whatever its process does
+    OWN = "own statement"  # a dialog of the tool's own is shown: it waits, whatever its process does
     READING = "reading"
     POLLING = "polling"
     BUSY = "busy"
@@ -252,30 +252,32 @@ def _silence(case: Situation) -> str:
     return "pause" if below else "silence"
 
 
-_DISPLAY = "a list without a question, and something moves"
+_DISPLAY = "a list without a question, while something changes"
 
 EVIDENCE: dict[str, Holds] = {
     "anything": lambda case: True,
-    "a question of the program around it": _is_around,
-    "a sure question, and keys are read in a way that only a reader wants": _reads_unseen,
+    "a question of the multiplexer around it": _is_around,
+    "a certain question, on a terminal in a mode that only a reader of keys needs": _reads_unseen,
     "an idle input box, and the program does nothing but run": lambda case: (
         case.idle and case.probe.runs and case.dialect.says_busy
     ),
-    "nothing moves, and keys can be read between sleeps": _may_look_at_keys,
+    "nothing changes, and it can read keys between sleeps": _may_look_at_keys,
     "the tool says that it works": lambda case: case.works,
     "it was busy at the looks before": _wavers,
     "this is the first look": lambda case: case.looks[-1] is not ProbeState.UNKNOWN and len(case.looks) < 2,
-    "nothing that is understood, and somebody types": lambda case: (
+    "nothing that is recognised, while someone types": lambda case: (
         case.unclear and case.moment.typed_s is not None and case.moment.typed_s < case.patience.typing_s
     ),
-    "the next command of somebody at the terminal": lambda case: case.moment.attended and case.found.score < KNOWN,
-    "nothing was ever written": lambda case: case.found.rule == "silent",
-    "nothing that is understood, of a live display": lambda case: case.unclear and case.shows,
-    "a question that goes on by itself": lambda case: case.found.rule == PASSING,
-    "a drawn screen on which nothing is understood": lambda case: case.found.rule == DRAWN_SCREEN,
+    "the next command prompt of someone at the terminal": lambda case: (
+        case.moment.attended and case.found.score < KNOWN
+    ),
+    "no output yet": lambda case: case.found.rule == "silent",
+    "nothing that is recognised, in a live display": lambda case: case.unclear and case.shows,
+    "a question that continues by itself": lambda case: case.found.rule == PASSING,
+    "a drawn screen on which nothing is recognised": lambda case: case.found.rule == DRAWN_SCREEN,
     "an idle input box": lambda case: case.idle,
     "a question": lambda case: not case.idle,
-    "a line, and something moves": _moves,
+    "a line, while something changes": _moves,
     _DISPLAY: lambda case: (
         case.found.foot >= 0
         and not case.found.structural
@@ -283,18 +285,20 @@ EVIDENCE: dict[str, Holds] = {
         and case.moment.calm_s < case.patience.tick_s
     ),
     "a dialog with a number that may count down": _may_count_down,
-    "a dialog, or the tool's own word": lambda case: (
+    "a dialog, or the tool's own statement": lambda case: (
         bool(case.structured) or (case.found.structural and case.found.score >= case.patience.threshold)
     ),
     "a screen that this tool's dialect does not know": lambda case: (
         case.dialect.idles and (case.found.score < KNOWN or case.found.detached)
     ),
-    "a live display, and no line at its foot": lambda case: case.shows and case.found.rule != FOOTER,
-    "a line above the cursor, of a program that also serves others": _only_shows,
-    "a line above the cursor that says nothing": lambda case: case.found.detached and case.found.score < MEDIUM,
-    "a doubtful line, and a brisk timer": lambda case: case.found.score < KNOWN and 0 < case.probe.period_s <= BRISK_S,
+    "a live display without a line at its foot": lambda case: case.shows and case.found.rule != FOOTER,
+    "a line above the cursor, in a program that also serves others": _only_shows,
+    "a line above the cursor that asks nothing": lambda case: case.found.detached and case.found.score < MEDIUM,
+    "an uncertain line, and a fast timer": lambda case: case.found.score < KNOWN and 0 < case.probe.period_s <= BRISK_S,
     "a line that asks": lambda case: case.found.score >= case.patience.threshold and not case.unclear,
-    "nothing that is understood, and news may come from elsewhere": lambda case: case.probe.others and case.unclear,
+    "nothing that is recognised, and the program also waits for others": lambda case: (
+        case.probe.others and case.unclear
+    ),
     "no timer, or a full-screen program": lambda case: (
         not case.probe.timer or case.probe.command in case.dialect.screen_programs
     ),
@@ -304,9 +308,9 @@ EVIDENCE: dict[str, Holds] = {
     "something that asks": lambda case: (
         bool(case.structured) or case.hidden or case.found.structural or case.found.score >= case.patience.threshold
     ),
-    "something that has moved meanwhile": lambda case: case.moment.calm_s < PATIENCE[_silence(case)](case),
-    "words below which nothing is asked": lambda case: _silence(case) == "pause",
-    "a line that was not ended": lambda case: _silence(case) == "silence",
+    "something that has changed meanwhile": lambda case: case.moment.calm_s < PATIENCE[_silence(case)](case),
+    "complete lines, and nothing asks": lambda case: _silence(case) == "pause",
+    "an unfinished line": lambda case: _silence(case) == "silence",
 }
 
 _PLAIN = "unseen around rests hidden display settle attended idle polling stranger silence wordless pause"
@@ -324,61 +328,61 @@ _LOOP = (Who.POLLING, Who.OWN)
 _BLIND = (Who.UNKNOWN,)
 _ANY = tuple(Who)
 _WAITS = (Who.OWN, Who.READING, Who.POLLING, Who.UNKNOWN)
-_AROUND = "a question of the program around it"
-_UNSEEN = "a sure question, and keys are read in a way that only a reader wants"
+_AROUND = "a question of the multiplexer around it"
+_UNSEEN = "a certain question, on a terminal in a mode that only a reader of keys needs"
 _RESTS = "an idle input box, and the program does nothing but run"
-_SLEEPS = "nothing moves, and keys can be read between sleeps"
+_SLEEPS = "nothing changes, and it can read keys between sleeps"
 _WORKS = "the tool says that it works"
 _STRANGE = "a screen that this tool's dialect does not know"
-_DRAWN = "a drawn screen on which nothing is understood"
-_ELSEWHERE = "nothing that is understood, and news may come from elsewhere"
+_DRAWN = "a drawn screen on which nothing is recognised"
+_ELSEWHERE = "nothing that is recognised, and the program also waits for others"
 
 TABLE: tuple[Row, ...] = (
-    Row(_ANY, _WORKS, False, "the tool says that it works, and the program is busy, or has moved of late"),
-    Row(_BUSY, _AROUND, False, "busy inside, and the program around it has just asked", until_s="around"),
-    Row(_BUSY, _AROUND, True, "busy inside, but the program around it asks"),
-    Row(_BUSY, _UNSEEN, True, "busy, but its terminal takes keys and a question stands there", after_s="unseen"),
-    Row(_BUSY, _RESTS, True, "it runs, but its input box has stood still for long", after_s="rests"),
-    Row(_BUSY, _SLEEPS, True, "it sleeps in short turns, its terminal takes keys, and nothing moves", "", "stranger"),
+    Row(_ANY, _WORKS, False, "the tool says that it works, and it is busy or has changed recently"),
+    Row(_BUSY, _AROUND, False, "it is busy, and the multiplexer around it has just asked", until_s="around"),
+    Row(_BUSY, _AROUND, True, "it is busy, but the multiplexer around it asks"),
+    Row(_BUSY, _UNSEEN, True, "it is busy, but its terminal takes keys and shows a question", after_s="unseen"),
+    Row(_BUSY, _RESTS, True, "it runs, but its input box has not changed for a long time", after_s="rests"),
+    Row(_BUSY, _SLEEPS, True, "it sleeps in short intervals, its terminal takes keys, nothing changes", "", "stranger"),
     Row(_BUSY, "anything", False, "it is busy: no prompt"),
     Row(_LOOP, "it was busy at the looks before", False, "an event loop: one more look is needed"),
     Row(_WAITS, "this is the first look", False, "one look is not enough"),
     Row(_WAITS, "anything", False, "the screen has just changed", until_s="settle"),
-    Row(_WAITS, "nothing that is understood, and somebody types", False, "somebody is typing"),
-    Row(_WAITS, "the next command of somebody at the terminal", False, "somebody is there", until_s="attended"),
-    Row(_WAITS, "nothing was ever written", False, "it has only begun, or asked the terminal something", "begun"),
-    Row(_WAITS, "nothing that is understood, of a live display", False, "it shows, it does not ask", "display"),
-    Row(_WAITS, "a question that goes on by itself", False, "it says that it goes on by itself", until_s="display"),
+    Row(_WAITS, "nothing that is recognised, while someone types", False, "someone is typing"),
+    Row(_WAITS, "the next command prompt of someone at the terminal", False, "commands are typed", until_s="attended"),
+    Row(_WAITS, "no output yet", False, "it has only started, or asked the terminal something", "begun"),
+    Row(_WAITS, "nothing that is recognised, in a live display", False, "it displays and does not ask", "display"),
+    Row(_WAITS, "a question that continues by itself", False, "it says that it continues by itself", until_s="display"),
     Row((Who.READING, *_LOOP), _DISPLAY, False, "it may be a display that keeps drawing"),
     Row((Who.READING,), "anything", True, "a process blocks in read on the terminal"),
     Row(_LOOP, "an idle input box", False, "an event loop that has only come to rest", until_s="idle"),
     Row(_LOOP, "a question", False, "an event loop that has only come to rest", until_s="polling"),
-    Row(_LOOP, "a line, and something moves", False, "something moves beside the line"),
+    Row(_LOOP, "a line, while something changes", False, "something changes beside the line"),
     Row(_LOOP, "a dialog with a number that may count down", False, "a number may count down"),
-    Row(_LOOP, "a dialog, or the tool's own word", True, "an event loop watches, and a dialog stands there"),
+    Row(_LOOP, "a dialog, or the tool's own statement", True, "an event loop watches the terminal; a dialog is shown"),
     Row(_LOOP, _STRANGE, False, "a screen that the dialect does not know", until_s="stranger"),
-    Row(_LOOP, _STRANGE, True, "a screen that the dialect does not know has stood there for long"),
-    Row(_LOOP, _DRAWN, False, "a screen that nobody knows, and a hidden cursor", until_s="stranger"),
-    Row(_LOOP, "nothing was ever written", False, "an event loop that has written nothing", until_s="stranger"),
-    Row(_LOOP, "a live display, and no line at its foot", False, "it shows, it does not ask", until_s="display"),
+    Row(_LOOP, _STRANGE, True, "a screen that the dialect does not know has not changed for a long time"),
+    Row(_LOOP, _DRAWN, False, "an unknown screen with a hidden cursor", until_s="stranger"),
+    Row(_LOOP, "no output yet", False, "an event loop that has written nothing", until_s="stranger"),
+    Row(_LOOP, "a live display without a line at its foot", False, "it displays and does not ask", until_s="display"),
     Row(
-        _LOOP, "a line above the cursor, of a program that also serves others", False,
+        _LOOP, "a line above the cursor, in a program that also serves others", False,
         "an event loop that also takes lines, and nothing asks for one", until_s="display",
     ),
-    Row(_LOOP, "a line above the cursor that says nothing", False, "it reads keys, and nothing asks", "stranger"),
-    Row(_LOOP, "a doubtful line, and a brisk timer", False, "it may only show how far it is", until_s="timer fired"),
+    Row(_LOOP, "a line above the cursor that asks nothing", False, "it reads keys, and nothing asks", "stranger"),
+    Row(_LOOP, "an uncertain line, and a fast timer", False, "it may only show progress", until_s="timer fired"),
     Row(_LOOP, "a line that asks", True, "an event loop watches the terminal, and a line asks"),
-    Row(_LOOP, _ELSEWHERE, False, "a screen that says nothing, and news may come from elsewhere", until_s="silence"),
+    Row(_LOOP, _ELSEWHERE, False, "a screen that asks nothing; the program also waits for others", until_s="silence"),
     Row(_LOOP, "no timer, or a full-screen program", True, "an event loop that has come to rest"),
-    Row(_LOOP, "a field to type into", True, "a field stands there, and nothing moves", after_s="silence"),
+    Row(_LOOP, "a field to type into", True, "a field is shown, and nothing changes", after_s="silence"),
     Row(_LOOP, "anything", True, "an event loop with a timer that changes nothing", after_s="timer"),
     Row(_LOOP, "anything", False, "an event loop with a timer, and nothing asks"),
-    Row(_BLIND, "a line that hides what is typed", False, "nobody can tell who reads", until_s="hidden"),
-    Row(_BLIND, "a line that is echoed", False, "nobody can tell who reads", until_s="silence"),
-    Row(_BLIND, "something that asks", True, "nobody can tell, but something asks and it is silent"),
-    Row(_BLIND, "something that has moved meanwhile", False, "nobody can tell, nothing asks, and something moves"),
-    Row(_BLIND, "nothing was ever written", True, "nobody can tell, and it has never said a word", after_s="wordless"),
-    Row(_BLIND, "words below which nothing is asked", True, "nobody can tell; it is silent for long", after_s="pause"),
-    Row(_BLIND, "a line that was not ended", True, "nobody can tell, and it rests behind a line", after_s="silence"),
-    Row(_BLIND, "anything", False, "nobody can tell, and nothing asks"),
+    Row(_BLIND, "a line that hides what is typed", False, "the system cannot tell who reads", until_s="hidden"),
+    Row(_BLIND, "a line that is echoed", False, "the system cannot tell who reads", until_s="silence"),
+    Row(_BLIND, "something that asks", True, "the system cannot tell, but something asks in silence"),
+    Row(_BLIND, "something that has changed meanwhile", False, "the system cannot tell, and something changes"),
+    Row(_BLIND, "no output yet", True, "the system cannot tell; the program has written nothing", after_s="wordless"),
+    Row(_BLIND, "complete lines, and nothing asks", True, "the system cannot tell; a long silence", after_s="pause"),
+    Row(_BLIND, "an unfinished line", True, "the system cannot tell; silence after a line", after_s="silence"),
+    Row(_BLIND, "anything", False, "the system cannot tell, and nothing asks"),
 )  # fmt: skip
