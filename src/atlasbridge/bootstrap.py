@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from atlasbridge.core.session.settings import Plan, SessionSettings
     from atlasbridge.core.tty import Ending, Pty, Size
     from atlasbridge.os.tracing import PromptTracer
-    from atlasbridge.os.tty.posix import ReadyTerminal
 
 
 CAPTURE = "ATLASBRIDGE_CAPTURE_PROMPTS"
@@ -257,13 +256,7 @@ def host_session(plan: Plan, prepared: Prepared, client: socket.socket) -> NoRet
     host_here(plan, prepared, client)
 
 
-def ready_terminal() -> ReadyTerminal | None:
-    from atlasbridge.os.tty.posix import ReadyTerminal
-
-    return ReadyTerminal.make()
-
-
-def prepare_session(plan: Plan, ready: ReadyTerminal | None = None) -> Prepared:
+def prepare_session(plan: Plan) -> Prepared:
     """All errors before the start of a tool are raised here. Nothing is started."""
     from atlasbridge.core.client.client import terminal_size
     from atlasbridge.core.host.analysis import Prepared
@@ -271,7 +264,7 @@ def prepare_session(plan: Plan, ready: ReadyTerminal | None = None) -> Prepared:
 
     home, settings, detection = settle_session(plan)
     attributes = None if plan.detach else own_line_settings()
-    return Prepared(home, host_parts(home, detection, ready=ready), settings, terminal_size(), attributes)
+    return Prepared(home, host_parts(home, detection), settings, terminal_size(), attributes)
 
 
 def settle_session(plan: Plan) -> tuple[Home, SessionSettings, Mapping[str, Any]]:
@@ -305,11 +298,9 @@ def attach_session(session_id: str, steal: bool = False, share: Callable[[str, i
     return client.await_start() or client.run()
 
 
-def host_parts(
-    home: Home, detection: Mapping[str, Any], console: bool = False, ready: ReadyTerminal | None = None
-) -> HostParts:
+def host_parts(home: Home, detection: Mapping[str, Any], console: bool = False) -> HostParts:
     """The parts that the session host needs; the heavier ones are imported once the tool runs. `console` is for
-    Windows, which has other terminals and no probe. `ready` is a prepared terminal."""
+    Windows, which has other terminals and no probe."""
     from atlasbridge.core.host.analysis import HostParts
 
     starts: dict[str, ToolStart] = {}  # by session: the detector uses the same start
@@ -329,9 +320,7 @@ def host_parts(
         from atlasbridge.core.peer import session_limits
         from atlasbridge.os.tty.posix import PosixPTY
 
-        return PosixPTY.spawn(
-            start.command, start.environ, None, size, attributes, ready, plan.stderr, session_limits()
-        )
+        return PosixPTY.spawn(start.command, start.environ, None, size, attributes, plan.stderr, session_limits())
 
     def judge(plan: Plan, pty: Pty, size: Size) -> tuple[DetectorLike, WaitingProbe]:
         start = starts[plan.session_id]

@@ -108,7 +108,7 @@ def line_enders(fd: int) -> bytes | None:
 # The program of a child: arguments and environment as bytes, the paths to try, and why it could not be run. With it, a
 # child has nothing left to compute before exec.
 
-REPORT = struct.Struct("=Bi")
+_REPORT = struct.Struct("=Bi")
 """What a child says that could not execute its program: the stage and the errno."""
 
 _STAGES: tuple[SpawnStage, ...] = ("terminal", "cwd", "program")
@@ -123,7 +123,7 @@ class Program(NamedTuple):
     limits: tuple[tuple[int, int], ...] = ()  # resource limits as (number, value), lower than ours
 
 
-def name_program(
+def _name_program(
     argv: Sequence[str | bytes],
     env: Mapping[str, str] | None,
     cwd: str | os.PathLike[str] | None,
@@ -152,7 +152,7 @@ def _candidates(name: bytes, environ: Mapping[bytes, bytes]) -> tuple[bytes, ...
     return tuple(os.path.join(folder, name) for folder in search.split(b":"))
 
 
-def exec_first(program: Program) -> int:
+def _exec_first(program: Program) -> int:
     """Try every path of the program, as execvp does; return the errno that describes the failure best."""
     best = errno.ENOENT
     if program.stderr > 2:
@@ -182,11 +182,11 @@ def _looks_like_script(path: bytes) -> bool:
         os.close(fd)
 
 
-def read_report(report: bytes) -> tuple[SpawnStage, int] | None:
+def _read_report(report: bytes) -> tuple[SpawnStage, int] | None:
     """None if there is no report, because the program runs."""
     if not report:
         return None
-    stage, number = REPORT.unpack(report)
+    stage, number = _REPORT.unpack(report)
     return _STAGES[stage], number
 
 
@@ -263,7 +263,7 @@ def _stay(lifeline: int) -> NoReturn:
     os.execve(_SHELL, _WORDS, {})
 
 
-RESETTABLE = tuple(set(signal.valid_signals()) - {signal.SIGKILL, signal.SIGSTOP})
+_RESETTABLE = tuple(set(signal.valid_signals()) - {signal.SIGKILL, signal.SIGSTOP})
 _FD_CEILING = 1 << 20
 _FORK_WARNS = sys.version_info >= (3, 12)
 _FORKING = threading.Lock()  # the filters of `warnings` are global
@@ -297,7 +297,7 @@ def spawn_process(
     program's standard error, with `close_fds` False. `limits`: resource limits as (number, value). Raises SpawnFailed
     when the program could not be executed.
     """
-    program = name_program(argv, env, cwd, stderr, limits)
+    program = _name_program(argv, env, cwd, stderr, limits)
     master, slave = open_terminal(size, termios_attrs)
     try:
         pid, failure = _fork_and_exec(program, slave, close_fds, lifeline)
@@ -323,14 +323,14 @@ def _fork_and_exec(
     except OSError as error:
         raise SpawnFailed(f"no pipe to the child: {error.strerror}", error.errno, "terminal") from error
     # A signal in the child before exec would run our handlers there, and write to our wake-up descriptor.
-    old_mask = signal.pthread_sigmask(signal.SIG_BLOCK, RESETTABLE)
+    old_mask = signal.pthread_sigmask(signal.SIG_BLOCK, _RESETTABLE)
     try:
-        pid = fork_quietly()
+        pid = _fork_quietly()
         if pid == 0:
             _become(program, slave, report_out, close_fds, lifeline)
         os.close(report_out)
         report_out = -1
-        report = os.read(report_in, REPORT.size)
+        report = os.read(report_in, _REPORT.size)
     except OSError as error:
         raise SpawnFailed(f"no new process: {error.strerror}", error.errno, "fork") from error
     finally:
@@ -338,10 +338,10 @@ def _fork_and_exec(
         os.close(report_in)
         if report_out >= 0:
             os.close(report_out)
-    return pid, read_report(report)
+    return pid, _read_report(report)
 
 
-def fork_quietly() -> int:
+def _fork_quietly() -> int:
     """CPython warns about fork() with threads since 3.12; our child takes no lock and imports nothing before exec."""
     if not _FORK_WARNS or threading.active_count() == 1:
         return os.fork()
@@ -350,53 +350,39 @@ def fork_quietly() -> int:
         return os.fork()
 
 
-def lead_session(slave: int, lifeline: int | None) -> int:
-    """In the child: begin a session of its own at this terminal. Returns the process that `reset_signals` waits for."""
-    gc.disable()  # no finalizer of the parent's objects must run here
-    os.setsid()
-    between = 0 if lifeline is None else hold_job(lifeline)
-    take_terminal(slave)
-    return between
-
-
-def reset_signals(between: int) -> None:
-    for signal_number in RESETTABLE:
-        signal.signal(signal_number, signal.SIG_DFL)
-    signal.pthread_sigmask(signal.SIG_SETMASK, ())
-    if between:
-        os.waitpid(between, 0)  # not earlier, because it worked in parallel
-
-
 def _become(program: Program, slave: int, report_out: int, close_fds: bool, lifeline: int | None) -> NoReturn:
     """In the child: become the program, or report the failing stage and exit."""
     stage = 0
     number = errno.EIO
     try:
-        between = lead_session(slave, lifeline)
+        gc.disable()  # no finalizer of the parent's objects must run here
+        os.setsid()
+        between = 0 if lifeline is None else hold_job(lifeline)
+        fcntl.ioctl(slave, termios.TIOCSCTTY, 0)
+        for standard in (0, 1, 2):
+            os.dup2(slave, standard)
         if close_fds:
-            report_out = close_all_but(report_out)
+            report_out = _close_all_but(report_out)
         stage = 1
         if program.cwd is not None:
             os.chdir(program.cwd)
         stage = 2
-        reset_signals(between)
-        number = exec_first(program)
+        for signal_number in _RESETTABLE:
+            signal.signal(signal_number, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_SETMASK, ())
+        if between:
+            os.waitpid(between, 0)  # not earlier, because it worked in parallel
+        number = _exec_first(program)
     except OSError as error:
         number = error.errno or errno.EIO
     finally:
         try:
-            os.write(report_out, REPORT.pack(stage, number))
+            os.write(report_out, _REPORT.pack(stage, number))
         finally:
             os._exit(127)
 
 
-def take_terminal(slave: int) -> None:
-    fcntl.ioctl(slave, termios.TIOCSCTTY, 0)
-    for standard in (0, 1, 2):
-        os.dup2(slave, standard)
-
-
-def close_all_but(fd: int) -> int:
+def _close_all_but(fd: int) -> int:
     """Close all descriptors except the standard streams and `fd`, which becomes number 3."""
     if fd != 3:
         os.dup2(fd, 3, inheritable=False)

@@ -63,20 +63,14 @@ def wait_spare(zygote: int, *others: int) -> int:
     """The host that waits for the next caller; none of the others, which have been one."""
 
     def look() -> int:
-        return next((pid for pid in children_of(zygote) if pid not in others and leader_of(pid)), 0)
+        return next((pid for pid in children_of(zygote) if pid not in others and _waits(pid)), 0)
 
     return wait_for(look, "a spare host")
 
 
-def leader_of(spare: int) -> int:
-    """The process that waits to become a tool, on a terminal of its own; 0: there is none, or it is a tool already."""
+def _waits(spare: int) -> bool:
+    """Whether it leads a session of its own, and is not a session's host yet."""
     try:
-        if Path(f"/proc/{spare}/comm").read_text().strip() == HOST_NAME:
-            return 0
-        return next((pid for pid in children_of(spare) if os.getsid(pid) == pid and _has_terminal(pid)), 0)
-    except (OSError, IndexError):
-        return 0  # it has ended meanwhile
-
-
-def _has_terminal(pid: int) -> bool:
-    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[4] != "0"
+        return os.getsid(spare) == spare and Path(f"/proc/{spare}/comm").read_text().strip() != HOST_NAME
+    except OSError:
+        return False  # it has ended meanwhile

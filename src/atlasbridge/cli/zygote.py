@@ -11,7 +11,7 @@ import os
 import socket
 import sys
 from importlib import import_module
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from atlasbridge import bootstrap
 from atlasbridge.cli import run
@@ -63,7 +63,6 @@ def main() -> int:
     serving = Serving(
         path,
         fingerprint,
-        bootstrap.ready_terminal,
         host_session,
         lambda: stamps_of(files) == stamps,
         lambda: lock_holder(home.lock) is not None,
@@ -88,12 +87,12 @@ def _import_all() -> None:
     gc.freeze()  # garbage collection in a host must not touch shared pages
 
 
-def host_session(words: list[str], client: socket.socket, ready: Any) -> NoReturn:
+def host_session(words: list[str], client: socket.socket) -> NoReturn:
     """Runs in the forked child, which already has the client's terminal, folder and environment."""
     try:
         options = run.parse_run(words)
         plan = run.make_plan(options)
-        prepared = bootstrap.prepare_session(plan, ready)
+        prepared = bootstrap.prepare_session(plan)
         announce = run.print_notices(options)
         said = {"m": "plan", "detach": options.detach, "hub": options.hub, "announce": announce}
         client.sendall(wire.encode(said))

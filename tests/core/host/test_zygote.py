@@ -141,7 +141,6 @@ class Cradle:
         fresh: Callable[[], bool],
         hub: Callable[[], bool],
         idle_s: float = 60.0,
-        ready: Callable[[], None] = lambda: None,
         look_s: float = 0.05,
     ) -> None:
         self.path = str(folder / "z.sock")
@@ -153,7 +152,7 @@ class Cradle:
                 lock = claim(self.path)
                 if lock is not None:
                     serving = Serving(
-                        *(self.path, b"the same", ready, _host, fresh, hub, clock, SessionLog(self.log, clock)),
+                        *(self.path, b"the same", _host, fresh, hub, clock, SessionLog(self.log, clock)),
                         idle_s=idle_s,
                         look_s=look_s,
                     )
@@ -202,7 +201,7 @@ class Cradle:
         return ends[-1]["why"] if ends else None
 
 
-def _host(words: list[str], client: Any, ready: Any) -> NoReturn:
+def _host(words: list[str], client: Any) -> NoReturn:
     client.sendall(" ".join([*words, os.environ["A"], os.getcwd(), oct(os.umask(0))]).encode())
     client.recv(1)
     os._exit(0)
@@ -272,13 +271,12 @@ def test_a_spare_refuses_another_user_and_the_next_caller_is_served(
         assert zygote.ask() == b"run me 1 / 0o22"
 
 
-def test_where_spares_die_a_zygote_ends_when_nobody_needs_it_all_the_same(tmp_path: Path) -> None:
-    with Cradle(tmp_path, yes, yes, idle_s=0.1, ready=_dies, look_s=1.5) as zygote:
+def test_where_spares_die_a_zygote_ends_when_nobody_needs_it_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ForkServer, "_be_spare", lambda *_: os._exit(9))
+    with Cradle(tmp_path, yes, yes, idle_s=0.1, look_s=1.5) as zygote:
         assert zygote.why() == "nobody came"
-
-
-def _dies() -> None:
-    os._exit(9)
 
 
 def _ask_quietly(zygote: Cradle) -> bytes:

@@ -1,8 +1,8 @@
 """The fork server: listens on its socket, forks a host for each client, and ends when no session needs it.
 
-One host is forked ahead, the spare: it has its terminal open, and it accepts the next client itself. The server forks
-the next spare a little later. It never reads what clients send, so no client can block it. A client that gets no host
-forks one itself, with the same result.
+One host is forked ahead, the spare: it accepts the next client itself. The server forks the next spare a little later.
+It never reads what clients send, so no client can block it. A client that gets no host forks one itself, with the same
+result.
 """
 
 from __future__ import annotations
@@ -96,12 +96,11 @@ def claim(path: str) -> int | None:
 
 
 class Serving(NamedTuple):
-    """`make_ready` runs in each spare before it waits; `host_session` in the host that has its client."""
+    """`host_session` runs in the host that has its client."""
 
     path: str
     fingerprint: bytes
-    make_ready: Callable[[], Any]
-    host_session: Callable[[list[str], Any, Any], NoReturn]
+    host_session: Callable[[list[str], Any], NoReturn]
     is_fresh: Callable[[], bool]
     hub_runs: Callable[[], bool]
     clock: Clock
@@ -193,7 +192,6 @@ class ForkServer:
             for fd in {*range(3, _HIGHEST)} - {self._listener.fileno(), server.fileno()}:
                 with suppress(OSError):
                     os.close(fd)
-            ready = self._how.make_ready()
             if _is_readable(self._listener, None, server):  # unless the server has ended
                 fresh = self._how.is_fresh()
                 connection = socket.socket(fileno=self._listener.accept()[0].detach())
@@ -201,20 +199,19 @@ class ForkServer:
                 server.close()
                 self._listener.close()
                 if fresh:
-                    self._be_host(connection, ready)
+                    self._be_host(connection)
         except Refused:
             pass  # the client sees the connection close, and forks its own host
         finally:
             os._exit(1)
 
-    def _be_host(self, connection: socket.socket, ready: Any) -> NoReturn:
+    def _be_host(self, connection: socket.socket) -> NoReturn:
         check_client(connection)
         request, fds = _receive(connection)
         if request.fingerprint != self._how.fingerprint:
             raise Refused("another fingerprint")
         # above all descriptor numbers of the client
         above = max((3, *(1 + int(name) for name in request.fds if name != CWD)))
-        ready = ready and ready.above(above)
         client = _take_over(request, fds, connection.detach(), above)
         client.settimeout(_TIMEOUT_S)
         try:
@@ -225,7 +222,7 @@ class ForkServer:
         if said != GO:
             raise Refused("the client has stopped waiting")  # and has forked its own host
         client.settimeout(None)
-        self._how.host_session([os.fsdecode(word) for word in request.words], client, ready)
+        self._how.host_session([os.fsdecode(word) for word in request.words], client)
 
 
 def _is_child(pid: int) -> bool:

@@ -12,13 +12,11 @@ import sys
 import termios
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
-from atlasbridge.core.process import adopt_orphans
 from atlasbridge.core.tty import LineFlags, Size, SpawnRefused
 from atlasbridge.os.tty.base import BasePTY
 from ptypool.errors import SpawnFailed
-from ptypool.leader import Leader, LeaderGone
 from ptypool.process import CANONICAL_LINE_LIMIT, SpawnedProcess, TermiosAttributes, spawn_process
 from ptypool.termination import termination_steps
 
@@ -52,34 +50,6 @@ _NOT_FOUND, _NOT_EXECUTABLE = 127, 126
 _LOOK_S = 0.05
 
 
-class ReadyTerminal(NamedTuple):
-    """A prepared terminal whose program is not known yet, for a start that will follow."""
-
-    leader: Leader
-    lifeline: int
-
-    @classmethod
-    def make(cls) -> ReadyTerminal | None:
-        """Return None if no terminal is available; the later start reports why. Orphans of the program become our
-        children from the beginning."""
-        adopt_orphans()
-        end_of_job, lifeline = os.pipe()
-        try:
-            return cls(Leader(end_of_job), lifeline)
-        except SpawnFailed:
-            os.close(lifeline)
-            return None
-        finally:
-            os.close(end_of_job)
-
-    def above(self, number: int) -> ReadyTerminal:
-        """The same, with all descriptors at or above `number`."""
-        self.leader.move_above(number)
-        lifeline = fcntl.fcntl(self.lifeline, fcntl.F_DUPFD_CLOEXEC, number)
-        os.close(self.lifeline)
-        return ReadyTerminal(self.leader, lifeline)
-
-
 class PosixPTY(BasePTY):
     def __init__(self, pid: int, master_fd: int, lifeline: int = -1) -> None:
         """While `lifeline` is open, job control stops the program like a shell's job."""
@@ -100,7 +70,6 @@ class PosixPTY(BasePTY):
         cwd: str | None = None,
         size: Size | None = None,
         attributes: TermiosAttributes | None = None,
-        ready: ReadyTerminal | None = None,
         stderr: int = -1,
         limits: tuple[tuple[int, int], ...] = (),
     ) -> Self:
@@ -110,8 +79,7 @@ class PosixPTY(BasePTY):
         how: dict[str, Any] = {"env": os.environ if env is None else env, "cwd": cwd, "size": pixels}
         how |= {"termios_attrs": attributes, "stderr": stderr, "limits": limits}
         try:
-            started = _start_ready(ready, command, how) if ready else None
-            child, lifeline = started or _start_new(command, how)
+            child, lifeline = _start(command, how)
         except SpawnFailed as error:
             raise SpawnRefused(error.what(), error.what_to_do(), _shell_status(error)) from error
         return cls(child.pid, child.master_fd, lifeline)
@@ -246,21 +214,7 @@ class PosixPTY(BasePTY):
         self._master = self._lifeline = -1
 
 
-def _start_ready(
-    ready: ReadyTerminal, command: Sequence[str], how: dict[str, Any]
-) -> tuple[SpawnedProcess, int] | None:
-    """Return None if its leader was killed or stopped in the meantime; then nothing was started."""
-    try:
-        return ready.leader.start(command, **how), ready.lifeline
-    except LeaderGone:
-        os.close(ready.lifeline)
-        return None
-    except SpawnFailed:
-        os.close(ready.lifeline)
-        raise
-
-
-def _start_new(command: Sequence[str], how: dict[str, Any]) -> tuple[SpawnedProcess, int]:
+def _start(command: Sequence[str], how: dict[str, Any]) -> tuple[SpawnedProcess, int]:
     end_of_job, lifeline = os.pipe()
     try:
         # All our descriptors are close-on-exec; the person's own (a shell's `9<file`) belong to the tool.
