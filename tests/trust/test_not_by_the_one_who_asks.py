@@ -26,7 +26,6 @@ from atlasbridge.core.peer import (
     SessionProcesses,
     decide_inside_session,
     own_tool,
-    parse_ps,
     parse_stat,
     trace_ancestry,
 )
@@ -204,9 +203,6 @@ def test_a_name_full_of_brackets_does_not_move_what_is_read() -> None:
     rest = "S 41 42 43 34816 44 4194560 1 0 0 0 0 0 0 0 20 0 1 0 987654 1 2 3"
     assert parse_stat(40, f"40 (a) R 1 (b)) {rest}") == Process(40, 41, 987654, "34816", name="a) R 1 (b)")
     assert parse_stat(40, "40 (a)") is None
-    assert parse_ps(40, "   41 ttys003\n") == Process(40, 41, tty="ttys003")
-    assert parse_ps(40, "   1 ??\n") == Process(40, 1)
-    assert parse_ps(40, "") is None
 
 
 def test_this_very_process_has_a_line_to_the_first_one() -> None:

@@ -192,7 +192,7 @@ def look_at(pid: int) -> Process | None:
         if shown is None:
             return None
         return Process(pid, shown.parent, shown.started, shown.terminal, name=shown.command)
-    return _look_in_proc(pid) if sys.platform == "linux" else _look_with_ps(pid)
+    return _look_in_proc(pid)
 
 
 def _look_in_proc(pid: int) -> Process | None:
@@ -260,21 +260,6 @@ def version_of(pid: int) -> int:
     from atlasbridge.core.process_table import number_version
 
     return number_version(pid)
-
-
-def _look_with_ps(pid: int) -> Process | None:
-    import subprocess  # used only without /proc, and too slow to import at the start of a session
-
-    command = ["ps", "-o", "ppid=,tty=", "-p", str(pid)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    return parse_ps(pid, done.stdout)
-
-
-def parse_ps(pid: int, text: str) -> Process | None:
-    words = text.split()
-    if len(words) < 2 or not words[0].isdigit():
-        return None
-    return Process(pid, int(words[0]), tty="" if words[1].strip("?-") == "" else words[1])
 
 
 # The kernel records a pid when a socket connects or listens. Pids are reused, so a pid alone proves nothing. Linux

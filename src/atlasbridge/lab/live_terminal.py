@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import signal
 import sys
 import threading
 from bisect import bisect_left
@@ -133,7 +132,7 @@ class LiveTerminal:
     ) -> None:
         self._console = console
         self._pty: BasePTY | None = None
-        self._console_reader: threading.Thread | None = None
+        self._reader: threading.Thread | None = None
         self.detector = Detector(load_dialect(dialect), rows, cols)
         self.clock = clock or SystemClock()
         self.blind = blind
@@ -143,8 +142,6 @@ class LiveTerminal:
         self.latency_s: list[float] = []
         self.read_bytes = 0
         self.exited = False
-        self._pid = -1
-        self._fd = -1
         self._watched = -1
         self._probe: WaitingProbe = NoProbe()
         self._last_output = self.clock.now()
@@ -186,37 +183,24 @@ class LiveTerminal:
     def start(self, command: Sequence[str], environ: Mapping[str, str] | None = None) -> None:
         self.unwatch()
         screen = self.detector.screen
+        self._loop = asyncio.get_running_loop()
         whole = {**os.environ, "TERM": "xterm-256color", **(environ or {})}
+        size = Size(screen.rows, screen.cols)
         if self._console:
-            self._start_on_console(command, whole)
-            return
-        from ptypool.process import spawn_process  # Unix only
+            from atlasbridge.os.tty.windows import WindowsPTY
 
-        child = spawn_process(command, env=whole, size=(screen.rows, screen.cols))
-        self._pid, self._fd = child.pid, child.master_fd
-        os.set_blocking(self._fd, False)
-        self._probe = NoProbe(self._fd) if self.blind else make_probe(self._fd, self._pid)
-        self._last_output = self.clock.now()
-        asyncio.get_running_loop().add_reader(self._fd, self._readable)
-        self._tell(events.OutputReceived(b""))
+            self.blind = True  # on Windows it is unknown who reads
+            self._pty = WindowsPTY.spawn(command, whole, None, size)
+        else:
+            from atlasbridge.os.tty.posix import PosixPTY
 
-    def _start_on_console(self, command: Sequence[str], environ: Mapping[str, str]) -> None:
-        """Reads block on a console, so a thread passes the data on."""
-        from atlasbridge.os.tty.windows import WindowsPTY
-
-        screen, loop = self.detector.screen, asyncio.get_running_loop()
-        pty = self._pty = WindowsPTY.spawn(command, environ, None, Size(screen.rows, screen.cols))
-        self.blind = True  # on Windows it is unknown who reads
+            self._pty = PosixPTY.spawn(command, whole, None, size)
+            fd, pid = self._pty.fileno(), self._pty.pid
+            self._probe = NoProbe(fd) if self.blind else make_probe(fd, pid)
         self._last_output = self.clock.now()
         self._tell(events.OutputReceived(b""))
-
-        def read() -> None:
-            while data := pty.read():
-                loop.call_soon_threadsafe(self._took, data)
-            loop.call_soon_threadsafe(self._took, b"")
-
-        self._console_reader = threading.Thread(target=read, name="console", daemon=True)
-        self._console_reader.start()
+        self._reader = threading.Thread(target=self._read, args=(self._pty,), name="lab", daemon=True)
+        self._reader.start()
 
     def type(self, keys: bytes) -> None:
         """Type as the person at the terminal."""
@@ -272,38 +256,21 @@ class LiveTerminal:
         if self._timer:
             self._timer.cancel()
         self.unwatch()
-        if self._pty is not None:
-            await asyncio.to_thread(self._pty.terminate, 0.5)
-            self._pty.close()
-            self._pty = None
-        if self._console_reader is not None:  # it speaks to this loop, which ends after the scenario
-            await asyncio.to_thread(self._console_reader.join)
-            self._console_reader = None
-        if self._fd < 0:
+        if self._pty is None or self._reader is None:
             return
-        asyncio.get_running_loop().remove_reader(self._fd)
-        os.close(self._fd)
-        self._fd = -1
-        for number in (signal.SIGHUP, signal.SIGKILL):
-            try:
-                os.kill(self._pid, number)
-            except ProcessLookupError:
-                break
-        await asyncio.to_thread(os.waitpid, self._pid, 0)
+        await asyncio.to_thread(self._pty.terminate, 0.5)
+        await asyncio.to_thread(self._reader.join)  # it speaks to this loop, which ends after the scenario
+        self._pty.close()
+        self._pty = None
 
-    def _readable(self) -> None:
-        try:
-            data = os.read(self._fd, CHUNK)
-        except BlockingIOError:
-            return
-        except OSError:
-            data = b""
-        if not data:
-            asyncio.get_running_loop().remove_reader(self._fd)
-        self._took(data)
+    def _read(self, pty: BasePTY) -> None:
+        """Runs in a thread of its own, because a console cannot be polled. The event loop gets the output, b"" last."""
+        while data := pty.read():
+            self._loop.call_soon_threadsafe(self._took, data)
+        self._loop.call_soon_threadsafe(self._took, b"")
 
     def _took(self, data: bytes) -> None:
-        if self.exited or (self._pty is None and self._fd < 0):
+        if self.exited or self._pty is None:
             return  # the scenario is over
         if not data:
             self.exited = True
@@ -311,7 +278,7 @@ class LiveTerminal:
             return
         self._take_in(data)
         answers = self.detector.screen.take_queries()
-        if answers:
+        if answers and self._pty.poll() is None:
             self._write(b"".join(answers))
 
     def _take_in(self, data: bytes) -> None:
@@ -323,12 +290,6 @@ class LiveTerminal:
         self._last_input = self.clock.now()
         if self._pty is not None:
             self._pty.write(data)
-            return
-        while data:
-            try:
-                data = data[os.write(self._fd, data) :]
-            except BlockingIOError:
-                continue  # scenarios type a few bytes; the kernel accepts 4 KB at once
 
     def _tell(self, event: Event) -> None:
         now = self.clock.now()
@@ -360,7 +321,7 @@ class LiveTerminal:
         self._timer = asyncio.get_running_loop().call_later(delay, self._wake)
 
     def _wake(self) -> None:
-        running = self._fd >= 0 or self._watched >= 0 or self._pty is not None
+        running = self._watched >= 0 or self._pty is not None
         if running and not self.exited:
             self._tell(events.WakeupDue())
 
