@@ -24,6 +24,8 @@ ALLOWED = (
     "true",
     "make test",
     "printf x",
+    "printf %n PATH",
+    "printf '%s y' x",
 )
 OTHERS = ("reboot", "rm -rf x", "evil", "curl x", "sh", "python x", "npm install", "git push", "kill 1", "./ls", "cd x")
 NASTY = (

@@ -90,6 +90,7 @@ class Grammar:
     reads: bool = False  # it only shows something, so a wildcard can match its name
     single: bool = False  # options have one dash and whole words, like those of `find`
     first: bool = False  # its options come before its words
+    apart: bool = False  # a letter never takes the rest of its word as its value: `-tc x` is `-t -c x`
     match: tuple[str, ...] = ()
     no_match: tuple[str, ...] = ()
 
@@ -288,6 +289,7 @@ def find_grammar(name: str) -> Grammar | None:
         bool(table.get("reads", False)),
         bool(table.get("single", False)),
         bool(table.get("first", False)),
+        bool(table.get("apart", False)),
         tuple(table.get("match", ())),
         tuple(table.get("no_match", ())),
     )
@@ -519,7 +521,14 @@ class _Reader:
         else:
             self._append(FREE)
             if option.kind and not option.attached and len(self._needs) < len(self._words):
-                self._append(self._value(option, self._words[len(self._needs)]))
+                self._separate_value(option, self._words[len(self._needs)])
+
+    def _separate_value(self, option: Option, value: str) -> None:
+        """Some parsers take a word with a dash as the value, and some as the next option."""
+        if option.kind != "pattern" and value[:1] == "-" and len(value) > 1 and not value[1].isdigit():
+            self._stop(f"{value!r} after {option.name} is a value for some programs and an option for others")
+        else:
+            self._append(self._value(option, value))
 
     def _value(self, option: Option, value: str) -> Need:
         return _need(option.kind, value, self._place, f"{self._grammar.name} {option.name}")
@@ -533,7 +542,9 @@ class _Reader:
                 return
             if option.kind:
                 rest = word[at + 1 :]
-                if rest:
+                if rest and self._grammar.apart and not rest.isdigit():
+                    self._stop(f"{self._grammar.name} reads {rest!r} as further options")
+                elif rest:
                     self._append(self._value(option, rest))
                 else:
                     self._known_option(option, None)

@@ -34,7 +34,7 @@ def read_policy(
     """Raises ConfigError. `tightens`: a project's file, which can ask and deny, but never allow."""
     try:
         data = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:  # also a number that is too long, and lists within lists
         found = re.search(r"line (\d+)", str(error))
         at = found.group(1) if found else text.count("\n", 0, len(text.rstrip())) + 1
         raise ConfigError(f"{where}:{at}: {error}", _HINT) from None
@@ -128,7 +128,7 @@ def _kind(table: Mapping[str, Any]) -> SubjectKind | None:
     value = table.get("kind")
     if value is None:
         return None
-    if value not in {kind.value for kind in SubjectKind}:
+    if value not in [kind.value for kind in SubjectKind]:
         raise _Wrong("kind", f"kind is one of {', '.join(kind.value for kind in SubjectKind)}")
     return SubjectKind(value)
 
