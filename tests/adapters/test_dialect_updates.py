@@ -105,6 +105,9 @@ WRONG = [
     ({"dialects": {"../../newtool": RULES}}, "wrong kind"),
     ({"dialects": {"newtool": RULES.replace("'shall it be so'", "'('")}}, "not a valid pattern"),
     ({"note": "hello"}, "no bundle of dialects"),
+    ({"dialects": {"newtool": RULES + "# \ud800"}}, "no bundle of dialects"),  # a text that no file can hold
+    ({"dialects": {"newtool": RULES + "x = " + "[" * 5000}}, "recursion"),
+    ({"dialects": {"newtool": RULES + "x = " + "9" * 5000}}, "4300 digits"),
 ]
 
 
@@ -115,6 +118,20 @@ def test_a_bundle_with_a_fault_changes_nothing(tmp_path: Path, change: dict[str,
     with pytest.raises(DialectError, match=why):
         update(tmp_path, bundle(tmp_path / "bad.json", **{"serial": 2, **change}))
     assert {path.name: path.read_bytes() for path in (tmp_path / UPDATES).iterdir()} == before
+
+
+@pytest.mark.parametrize("text", ["[]", "1", '{"keys": 1}', '{"serial": "x"}', "[" * 100_000])
+def test_a_state_that_this_program_did_not_write_is_named(tmp_path: Path, text: str) -> None:
+    update(tmp_path, bundle(tmp_path / "b.json"), public(KEY))
+    (tmp_path / UPDATES / "state.json").write_text(text)
+    with pytest.raises(DialectError, match=r"state\.json"):
+        read_state(tmp_path)
+
+
+@pytest.mark.parametrize("source", ["/dev/zero", "a\0b", "/"])
+def test_a_source_without_an_end_or_a_name_changes_nothing(tmp_path: Path, source: str) -> None:
+    with pytest.raises(DialectError):
+        update(tmp_path, source, public(KEY))
 
 
 def test_one_changed_letter_breaks_the_signature(tmp_path: Path) -> None:

@@ -142,7 +142,7 @@ def parse_dialect(text: str, where: str, trusted: bool = False) -> Dialect:
     """
     try:
         data = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:  # also a number that is too long, and lists within lists
         raise DialectError(f"{where}: {error}", "Correct the file, or remove it to use the packaged rules.") from None
     return _Reader(text, where, trusted).dialect(data)
 
@@ -179,6 +179,8 @@ class _Reader:
             raise self.fail("name", "`name` must be a text")
         values: dict[str, Any] = {key: self._typed(data, key, kind) for key, kind in _TOP.items() if key in data}
         words = data.get("words", {})
+        if not isinstance(words, dict):
+            raise self.fail("words", "write [words] in single brackets")
         for key in words:
             if key not in _WORDS:
                 raise self.fail(key, f"unknown setting words.{key!r}")
@@ -214,7 +216,7 @@ class _Reader:
 
     def _tables(self, data: dict[str, Any], section: str, kind: type[Any], **fixed: Any) -> tuple[Any, ...]:
         tables = data.get(section, [])
-        if not isinstance(tables, list):
+        if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
             raise self.fail(f"[{section}]", f"write [[{section}]] with double brackets")
         return tuple(self._table(table, section, number, kind, fixed) for number, table in enumerate(tables))
 

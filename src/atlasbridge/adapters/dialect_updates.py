@@ -35,6 +35,7 @@ _NAME = re.compile(r"[a-z][a-z0-9-]{0,39}")
 _KEY_FIELDS = ("cancel", "text_keys", "text_reach", "submit", "text_submit", "follow_keys", "refuse_keys", "toggle")
 _CONTROLS = frozenset("\x15\x7f\x1b\r")  # empty the line, backspace, Esc, Enter
 _SIZE = (40, 120)
+_NO_UPDATES: dict[str, Any] = {"source": "", "serial": 0, "keys": [], "dialects": {}}
 _UNTRUSTED = "Look at where it comes from, then run the command again with --trust and its key: {0}"
 
 
@@ -47,17 +48,23 @@ def signed_text(bundle: dict[str, Any]) -> bytes:
 def read_state(home: Path) -> dict[str, Any]:
     """Where updates come from, whose keys are trusted, and which dialects were updated."""
     try:
-        known: dict[str, Any] = json.loads((home / UPDATES / STATE).read_text("utf-8"))
+        known = json.loads((home / UPDATES / STATE).read_text("utf-8"))
     except FileNotFoundError:
-        known = {}
-    except (OSError, ValueError) as error:
+        return dict(_NO_UPDATES)
+    except (OSError, ValueError, RecursionError) as error:
         raise DialectError(f"{home / UPDATES / STATE}: cannot be read: {error}", "Remove the file.") from None
-    return {"source": "", "serial": 0, "keys": [], "dialects": {}, **known}
+    if not isinstance(known, dict) or any(
+        type(known.get(name)) is not type(usual) for name, usual in _NO_UPDATES.items()
+    ):
+        raise DialectError(f"{home / UPDATES / STATE}: it was not written by this program", "Remove the file.")
+    return known
 
 
 def update(home: Path, source: str = "", trust: str = "") -> dict[str, Any]:
     """Fetch, check and use a bundle; what it said is the new state.  A bundle with a fault changes nothing."""
     state = read_state(home)
+    if "\0" in source:
+        raise DialectError("no file or page has such a name", "")
     source = source if _URL.match(source) or not source else str(Path(source).expanduser().resolve())
     source = source or state["source"]
     if not source:
@@ -111,7 +118,8 @@ def fetch(source: str) -> bytes:
     """A file, or a page over HTTPS, wherever it redirects."""
     try:
         if not _URL.match(source):
-            return Path(source).read_bytes()[: LIMIT + 1]
+            with Path(source).open("rb") as file:
+                return file.read(LIMIT + 1)
         _refuse_plain(source)
         with urllib.request.build_opener(_OnlyHttps).open(source, timeout=TIMEOUT_S) as answer:
             data: bytes = answer.read(LIMIT + 1)
@@ -125,6 +133,7 @@ def fetch(source: str) -> bytes:
 def _parse(data: bytes, source: str) -> dict[str, Any]:
     try:
         found = json.loads(data) if len(data) <= LIMIT else None
+        json.dumps(found, ensure_ascii=False).encode()  # no text that a file could not hold
     except (ValueError, RecursionError):
         found = None
     shape = {"serial": int, "dialects": dict, "examples": dict, "revoked": list, "key": str, "signature": str}

@@ -359,7 +359,7 @@ def bearer(access_token: str) -> dict[str, Any]:
 def _parse(line: str) -> Any:
     try:
         return json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
 
 

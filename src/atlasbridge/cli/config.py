@@ -105,7 +105,7 @@ def change_setting(text: str, path: Path, value: Any = _MISSING) -> str:
         try:
             if _filled(tomllib.loads(candidate)) == _filled(wanted):
                 return candidate
-        except tomllib.TOMLDecodeError:
+        except (ValueError, RecursionError):
             continue
     raise ConfigError(
         f"{_dotted(path)} cannot be changed without touching more", "change it with: atlasbridge config edit"
@@ -173,7 +173,7 @@ def read_table(home: Home, channel: str) -> dict[str, Any]:
 def _parsed(text: str) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:
         raise ConfigError(f"config.toml cannot be read: {error}", "correct it with: atlasbridge config edit") from None
 
 
@@ -303,7 +303,7 @@ def _readings(given: str) -> list[Any]:
     """Possible values: the TOML value if it is valid TOML (numbers, true, lists), and the text itself."""
     try:
         value = tomllib.loads(f"value = {given}")["value"]
-    except tomllib.TOMLDecodeError:
+    except (ValueError, RecursionError):
         return [given]
     return [value] if isinstance(value, str | list) else [value, given]
 

@@ -99,7 +99,7 @@ def _parse(text: str) -> Any:
     """As TOML if it is valid TOML (numbers, true, lists), otherwise the text itself."""
     try:
         return tomllib.loads(f"value = {text}")["value"]
-    except (tomllib.TOMLDecodeError, KeyError):
+    except (ValueError, RecursionError, KeyError):
         return text
 
 
@@ -213,7 +213,7 @@ def load_config(
     lines = locate_settings(text)
     hints = _place_flat(data, lines, known_channels, path.name)
     adjust(data)
-    tables = data.get("channels", {})
+    tables = data["channels"] if isinstance(data.get("channels"), dict) else {}
     mentioned = {
         name for name in known_channels if any(one.startswith(variable(("channels", name, ""))) for one in environ)
     }
@@ -334,7 +334,7 @@ def _read(path: Path) -> str:
 def _parse_file(path: Path, text: str) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:  # also a number that is too long, and tables within tables
         line = re.search(r"line (\d+)", str(error))
         place = f"{path.name} line {line[1]}" if line else path.name
         problem = re.sub(r" \(at .*\)$", "", str(error))

@@ -79,7 +79,7 @@ def read_oidc(path: Path, environ: Mapping[str, str]) -> dict[str, Any] | None:
     """The settings of `[oidc]`, or None."""
     try:
         found = tomllib.loads(path.read_text(encoding="utf-8")).get("oidc")
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise ConfigError(f"cannot read {path}: {error}", "check the file of --config") from None
     if found is None:
         return None

@@ -252,7 +252,7 @@ def clean_name(given: object) -> str:
 def _origin(given: Assertion) -> str:
     try:
         said = json.loads(bytes.fromhex(given.client_data))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise PasskeyRefused("This is no signature of a passkey.") from error
     if not isinstance(said, dict) or said.get("crossOrigin") is True or not isinstance(said.get("origin"), str):
         raise PasskeyRefused("This was signed inside another page.")

@@ -168,7 +168,7 @@ class SessionHost(SessionBase):
     def _adapter_said(self, text: str) -> None:
         try:
             told = json.loads(text)
-        except ValueError:
+        except (ValueError, RecursionError):
             return
         if isinstance(told, dict):
             if fault := told.get("fault"):
