@@ -149,7 +149,7 @@ def test_a_hook_that_answers_says_what_the_host_decided_and_nothing_else(
     assert hook.stdout is not None
     printed = hook.stdout.read()
     hook.stdout.close()
-    assert hook.wait(60) == 0
+    assert hook.wait() == 0
     given = json.loads(printed)["hookSpecificOutput"]["decision"] if printed else {}
     assert given.get("behavior", "") == behaviour
     assert given.get("interrupt") is (True if behaviour == "deny" else None)  # as the dialog's own No does
@@ -211,7 +211,7 @@ def test_a_stranger_on_the_sessions_port_is_told_nothing(tmp_path: Path) -> None
             assert said.read() == b""
         with hook.stdout as out:
             assert out.read() == b""
-    assert hook.wait(20) == 0
+    assert hook.wait() == 0
 
 
 @pytest.mark.parametrize(

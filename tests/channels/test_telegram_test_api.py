@@ -50,7 +50,7 @@ def outside() -> Iterator[str]:
         yield url
     finally:
         process.terminate()
-        process.wait(60)
+        process.wait()
         assert process.stdout is not None
         process.stdout.close()
 

@@ -49,7 +49,7 @@ def on_a_terminal(words: list[str], **environ: str) -> str:
             break
         said += data
     os.close(master)
-    child.wait(60)
+    child.wait()
     return said.decode(errors="replace").replace("\r\n", "\n")
 
 

@@ -211,7 +211,7 @@ def test_output_that_is_read_and_not_yet_kept_counts_as_unseen() -> None:
 
     def slowly(fd: int, chunk: bytes, beat: Beat) -> bool:
         arrived.set()
-        go_on.wait(60)
+        go_on.wait()
         return keep(fd, chunk, beat)
 
     bench.output.pass_on = slowly  # type: ignore[method-assign]
@@ -221,13 +221,13 @@ def test_output_that_is_read_and_not_yet_kept_counts_as_unseen() -> None:
     reader = threading.Thread(target=bench.output.run, args=(Beat(bench.clock),))
     reader.start()
     os.write(tool[1], b"Erase the whole disk? (y/n) ")
-    assert arrived.wait(60) and bench.watch.behind
+    assert arrived.wait() and bench.watch.behind
     go_on.set()
     while bench.ring.size == 0:
         assert reader.is_alive()
         time.sleep(0.001)
     bench.output.stop()
-    reader.join(60)
+    reader.join()
     for fd in tool:
         os.close(fd)
     bench.pty.close()

@@ -128,7 +128,7 @@ def test_two_who_type_the_same_answer_at_once_type_it_once() -> None:
     enter = bench.input_writer.injection
 
     def injection(timeout_s: float) -> AbstractContextManager[None]:
-        both_know_nothing.wait(60)
+        both_know_nothing.wait()
         return enter(timeout_s)
 
     bench.input_writer.injection = injection  # type: ignore[method-assign, assignment]
@@ -136,6 +136,6 @@ def test_two_who_type_the_same_answer_at_once_type_it_once() -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(60)
+        thread.join()
     assert bench.pty_typed() == b"y\r"
     bench.pty.close()

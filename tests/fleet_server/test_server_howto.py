@@ -129,7 +129,7 @@ def test_from_nothing_to_two_machines_on_one_page(story: Story) -> None:
         assert "no machine" in story.sh("atlasbridge fleet machines", **database)
     finally:
         serving.send_signal(signal.SIGTERM)
-        assert serving.wait(60) == 0
+        assert serving.wait() == 0
         if serving.stdout is not None:
             serving.stdout.close()
 

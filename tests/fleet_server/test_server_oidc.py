@@ -64,7 +64,7 @@ def real_provider(redirect: str) -> Iterator[str]:
         yield issuer
     finally:
         process.terminate()
-        process.wait(60)
+        process.wait()
         process.stdout.close()
 
 

@@ -60,7 +60,7 @@ class Fleet:
         self.machine_id = joined[0]
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
-        return asyncio.run_coroutine_threadsafe(work, self._loop).result(60)
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
 
     def ask(self) -> str:
         prompt_id = new_id()
@@ -71,7 +71,7 @@ class Fleet:
         self.run(self.server.stop())
         self.run(self.server.database.close())
         self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join(30)
+        self._thread.join()
         self._loop.close()
 
 

@@ -80,7 +80,7 @@ def test_the_demo_asks_what_agents_ask_and_takes_the_answers() -> None:
             assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
         finally:
             end_sessions(hub.home.root)
-            reading.join(30)
+            reading.join()
             os.close(fd)
         assert b"212 passed" in seen and b"The file is changed" in seen
         assert b"Done: 1.5.0, note 'better'" in seen and b"a password of 7 characters" in seen

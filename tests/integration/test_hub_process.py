@@ -83,7 +83,7 @@ def test_restart_changes_the_process_and_keeps_the_prompt() -> None:
         host.reconnect()
         replying = hub.popen("reply", prompt_id, "y")
         assert host.answer_typing()["prompt_id"] == prompt_id
-        assert replying.wait(30) == 0
+        assert replying.wait() == 0
         replying.communicate()
 
 
@@ -144,7 +144,7 @@ def test_a_secret_that_was_not_typed_before_a_crash_is_never_on_disk_and_is_aske
         replying.stdin.close()
         assert host.hear("type")["answer"]["value"] == "hunter2"
         hub.kill_9()
-        replying.wait(30)
+        replying.wait()
         replying.stderr.close()
         written = b"".join(path.read_bytes() for path in hub.home.root.iterdir() if path.is_file())
         assert b"hunter2" not in written

@@ -65,7 +65,7 @@ def test_a_reply_may_name_the_session_that_asks(hub: HubProcess) -> None:
         wait_for(hub.is_asked)
         reply = hub.popen("reply", "deploy", "y")
         assert host.answer_typing()["prompt_id"] == prompt_id
-        assert reply.wait(30) == 0 and "to deploy" in reply.communicate()[0]
+        assert reply.wait() == 0 and "to deploy" in reply.communicate()[0]
         host.raise_prompt()
         other.raise_prompt()
         wait_for(lambda: len(hub.ask("prompts")["prompts"]) == 2)
@@ -90,7 +90,7 @@ def test_a_session_that_nobody_named_goes_by_the_name_it_is_listed_with(hub: Hub
         listed = hub.cli("approvals", "--once").stdout.splitlines()[-1].split()[1]
         reply = hub.popen("reply", listed, "y")
         assert host.answer_typing()["prompt_id"] == prompt_id
-        assert reply.wait(30) == 0 and f"to {listed}" in reply.communicate()[0]
+        assert reply.wait() == 0 and f"to {listed}" in reply.communicate()[0]
         assert hub.cli("kill", listed).returncode == 0
         host.hear("kill")
         host.end(-15)

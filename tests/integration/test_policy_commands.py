@@ -30,7 +30,7 @@ def answer(hub: HubProcess, host: FakeHost, text: str, value: str = "1") -> str:
     wait_for(hub.is_asked)
     replying = hub.popen("reply", prompt_id, value)
     host.answer_typing()
-    assert replying.wait(60) == 0
+    assert replying.wait() == 0
     replying.communicate()
     wait_for(lambda: not hub.is_asked())
     return prompt_id

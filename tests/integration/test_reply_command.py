@@ -116,7 +116,7 @@ def test_a_secret_comes_from_standard_input_without_its_newline(hub: HubProcess,
     replying.stdin.write("  two words \n")
     replying.stdin.close()
     assert host.answer_typing()["answer"]["value"] == "  two words "
-    assert replying.wait(30) == 0
+    assert replying.wait() == 0
     replying.stdout.close()
 
 

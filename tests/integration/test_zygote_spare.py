@@ -69,7 +69,7 @@ def test_a_caller_of_one_that_hangs_is_started_once_whatever_becomes_of_it(
     os.kill(spare, signal.SIGSTOP)
     words = [*RUN, "sh", "-c", f"echo ran >>'{tmp_path}/runs'"]
     with subprocess.Popen(words, env=environ_with_zygote(home)) as caller:
-        assert caller.wait(60) == 0
+        assert caller.wait() == 0
     os.kill(spare, signal.SIGKILL)
     wait_spare(zygote, spare)
     assert (tmp_path / "runs").read_text() == "ran\n"
@@ -84,7 +84,7 @@ def test_many_at_once_are_started_once_each_with_what_is_their_own(home: Path, z
         folder.mkdir()
         words = ["sh", "-c", f'umask 0{number}7; exec "$@"', "sh", *RUN, "sh", "-c", script]
         callers.append(subprocess.Popen(words, env=environ_with_zygote(home, OWN=str(number)), cwd=folder))
-    assert [caller.wait(60) for caller in callers] == [0] * 6
+    assert [caller.wait() for caller in callers] == [0] * 6
     for number in range(6):
         said = (tmp_path / f"runs-{number}").read_text()
         assert said == f"{number} {tmp_path}/folder {number} 00{number}7\n"

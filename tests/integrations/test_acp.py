@@ -79,8 +79,8 @@ class Editor:
     def end(self) -> int:
         assert self.proxy.stdin is not None
         self.proxy.stdin.close()
-        status = self.proxy.wait(30)
-        self._reading.join(30)
+        status = self.proxy.wait()
+        self._reading.join()
         return status
 
 
@@ -152,7 +152,7 @@ def test_an_agent_that_dies_withdraws_its_question_and_its_status_is_ours(hub_ap
     with editor_of(hub_api, dying, json.dumps(REQUEST)) as editor:
         hub_api.next()
         editor.say({"jsonrpc": "2.0", "method": "die"})
-        assert editor.proxy.wait(30) == 7
+        assert editor.proxy.wait() == 7
     hub_api.wait_quiet()
 
 
@@ -160,7 +160,7 @@ def test_a_proxy_that_is_killed_withdraws_its_question(hub_api: HubApi) -> None:
     with editor_of(hub_api, AGENT, json.dumps(REQUEST)) as editor:
         hub_api.next()
         editor.proxy.kill()
-        editor.proxy.wait(30)
+        editor.proxy.wait()
         hub_api.wait_quiet()
 
 

@@ -167,7 +167,7 @@ def test_a_hooks_permission_request_gets_the_persons_decision(hub_api: HubApi, v
     with ThreadPoolExecutor() as pool:
         asking = pool.submit(hub_api.hub.cli, "ask", "--hook", given=json.dumps(REQUEST))
         prompt = hub_api.answer(value, as_text=len(value) > 1)
-        done = asking.result(timeout=60)
+        done = asking.result()
     decision = decision_of(done.stdout)
     assert decision["behavior"] == behavior and done.returncode == 0
     assert prompt["subject"]["text"] == "touch made" and (value != "use make" or decision["message"] == "use make")

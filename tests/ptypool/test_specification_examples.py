@@ -24,11 +24,10 @@ from ptypool.cli_adapter import CliAdapter, CliType, adapter_for
 from ptypool.pty_pool import PtyError, PtyHandle, PtyPool
 
 
-def output_until(handle: PtyHandle, wanted: str, within_s: float = 20.0) -> str:
-    deadline = time.monotonic() + within_s
+def output_until(handle: PtyHandle, wanted: str) -> str:
     output = ""
-    while wanted not in output and time.monotonic() < deadline:
-        output += (handle.read_timeout(timedelta(seconds=1)) or b"").decode(errors="replace")
+    while wanted not in output and (chunk := handle.read_timeout(timedelta(seconds=1))) != b"":
+        output += (chunk or b"").decode(errors="replace")
     return output
 
 
@@ -196,9 +195,9 @@ def test_error_handling() -> None:
     waiting = threading.Event()
     with ThreadPoolExecutor(1) as other:
         retried = other.submit(spawn_with_retry, pool, "bash", waiting)
-        assert waiting.wait(60)
+        assert waiting.wait()
         pool.kill(holder.id)
-        assert retried.result(60).startswith("Spawned: ")
+        assert retried.result().startswith("Spawned: ")
     pool.close()
 
 
@@ -280,7 +279,7 @@ def test_backpressure_stops_the_sender_and_nobody_else() -> None:
         lively = pool.spawn("echo", ["still here"])
         assert "still here" in output_until(lively, "still here")
         deaf.kill()
-        sender.join(60)
+        sender.join()
         assert not sender.is_alive()
         assert sent < 600
 
@@ -298,10 +297,9 @@ async def test_basic_pty_spawn_with_await_as_it_is_written(tmp_path: Path) -> No
     handle.send_line("echo one$((1 + 1))")
     handle.send_line("pwd")
     text = ""
-    async with asyncio.timeout(30):
-        while f"{tmp_path}\r\n" not in text:
-            output = await handle.read_timeout(timedelta(seconds=2))
-            text += (output or b"").decode(errors="replace")
+    while f"{tmp_path}\r\n" not in text:
+        output = await handle.read_timeout(timedelta(seconds=2))
+        text += (output or b"").decode(errors="replace")
     assert "one2" in text
     await handle.kill()
     pool.release(handle.id)
@@ -320,9 +318,8 @@ async def test_a_cli_adapter_is_spawned_with_await_as_it_is_written(
     adapter = adapter_for(CliType.Claude)
     handle = await adapter.spawn(pool, "Add error handling to the main function", tmp_path)
     text = ""
-    async with asyncio.timeout(30):
-        while "done" not in text:
-            text += (await handle.read_timeout(timedelta(seconds=1)) or b"").decode(errors="replace")
+    while "done" not in text:
+        text += (await handle.read_timeout(timedelta(seconds=1)) or b"").decode(errors="replace")
     assert isinstance(handle, PtyHandle)
     await handle.wait()
 
@@ -351,9 +348,8 @@ async def test_a_pool_that_is_dropped_inside_a_loop_cleans_up_without_a_word(cap
     pid = handle.pid
     del pool, handle
     gc.collect()
-    async with asyncio.timeout(30):
-        while os.path.exists(f"/proc/{pid}"):  # noqa: ASYNC240 - no disk is asked
-            await asyncio.sleep(0.02)
+    while os.path.exists(f"/proc/{pid}"):  # noqa: ASYNC240 - no disk is asked
+        await asyncio.sleep(0.02)
     assert capfd.readouterr() == ("", "")
 
 

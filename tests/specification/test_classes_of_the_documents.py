@@ -27,8 +27,7 @@ QUESTION = "print('got', repr(input('Continue? (y/n) ')), flush=True)"
 async def running(supervisor: specification.PTYSupervisor) -> AsyncIterator[asyncio.Task[int]]:
     task = asyncio.create_task(supervisor.run())
     try:
-        async with asyncio.timeout(30):
-            yield task
+        yield task
     finally:
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)

@@ -581,30 +581,29 @@ async def test_the_eight_methods_do_what_their_descriptions_say(monkeypatch: pyt
     assert uuid.UUID(session_id).version == 4
     stream, seen = adapter.read_stream(), b""
     events: list[base.PromptEvent] = []
-    async with asyncio.timeout(60):
-        while not events:
-            chunk = await anext(stream)
-            assert 1 <= len(chunk) <= 1024 and "(1–1024 bytes)" in described
-            seen += chunk
-            events = [one for one in [await adapter.detect_prompt(seen[-4096:])] if one is not None]
-        (event,) = events
-        assert b"False given" in seen and event.prompt_type == "yes_no"
-        assert await adapter.detect_prompt(seen[-4096:]) is None, "never the same prompt twice"
-        while not await adapter.await_input_state():
-            await asyncio.sleep(0.05)
-        snapshot = await adapter.snapshot_context()
-        wanted = re.findall(r'^ +"(\w+)": \w', described, re.MULTILINE)
-        assert len(wanted) == 8 and set(wanted) <= set(snapshot) and snapshot["session_id"] == session_id
-        assert await adapter.healthcheck() is True
-        reply = base.Reply(event.prompt_id, session_id, "y", "0" * 32, "cli:local", event.timestamp, "append")
-        with pytest.raises(base.ReplayAttackError):
-            await adapter.inject_reply(reply)
-        reply = dataclasses.replace(reply, nonce=event.constraints["nonce"])
+    while not events:
+        chunk = await anext(stream)
+        assert 1 <= len(chunk) <= 1024 and "(1–1024 bytes)" in described
+        seen += chunk
+        events = [one for one in [await adapter.detect_prompt(seen[-4096:])] if one is not None]
+    (event,) = events
+    assert b"False given" in seen and event.prompt_type == "yes_no"
+    assert await adapter.detect_prompt(seen[-4096:]) is None, "never the same prompt twice"
+    while not await adapter.await_input_state():
+        await asyncio.sleep(0.05)
+    snapshot = await adapter.snapshot_context()
+    wanted = re.findall(r'^ +"(\w+)": \w', described, re.MULTILINE)
+    assert len(wanted) == 8 and set(wanted) <= set(snapshot) and snapshot["session_id"] == session_id
+    assert await adapter.healthcheck() is True
+    reply = base.Reply(event.prompt_id, session_id, "y", "0" * 32, "cli:local", event.timestamp, "append")
+    with pytest.raises(base.ReplayAttackError):
         await adapter.inject_reply(reply)
-        while b"got y" not in seen:
-            seen += await anext(stream)
-        with pytest.raises(base.ReplayAttackError):
-            await adapter.inject_reply(reply)
+    reply = dataclasses.replace(reply, nonce=event.constraints["nonce"])
+    await adapter.inject_reply(reply)
+    while b"got y" not in seen:
+        seen += await anext(stream)
+    with pytest.raises(base.ReplayAttackError):
+        await adapter.inject_reply(reply)
     await adapter.terminate_session(session_id)
     assert await adapter.healthcheck() is False
     with pytest.raises(base.AdapterInjectionError):
@@ -747,9 +746,8 @@ async def test_a_pty_is_spawned_used_and_cleaned_up_as_the_document_writes_it() 
 
 async def until_empty(pool: Any) -> None:
     """Inside a loop a kill that is not awaited goes on beside it: the slot is free when the child is gone."""
-    async with asyncio.timeout(30):
-        while pool.active_count():
-            await asyncio.sleep(0.02)
+    while pool.active_count():
+        await asyncio.sleep(0.02)
 
 
 def capture(made: dict[str, Any]) -> list[Any]:

@@ -9,7 +9,6 @@ import stat
 import subprocess
 import sys
 import tarfile
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -128,8 +127,7 @@ def test_a_secret_typed_at_the_keyboard_is_hidden_too(place: Arena, tmp_path: Pa
         assert "swordfish" not in str(question) and GONE in question["excerpt"]
         os.write(child.master_fd, b"\r")
     finally:
-        deadline = time.monotonic() + 20
-        while os.waitpid(child.pid, os.WNOHANG)[0] == 0 and time.monotonic() < deadline:
+        while os.waitpid(child.pid, os.WNOHANG)[0] == 0:
             _drain(child.master_fd)
         os.close(child.master_fd)
 
@@ -215,11 +213,9 @@ def record(tmp_path: Path, program: str, typed: list[tuple[str, bytes]], *option
     words = own_python("atlasbridge", "lab", "record", "-o", str(path), *options, "--", sys.executable, "-c", program)
     child = spawn_process(words, size=(24, 80), env={**os.environ, "ATLASBRIDGE_HOME": str(tmp_path / "home")})
     seen = ""
-    deadline = time.monotonic() + 30
-    while time.monotonic() < deadline:
+    while True:
         try:
-            if select.select([child.master_fd], [], [], 0.1)[0]:
-                seen += os.read(child.master_fd, 65536).decode(errors="replace")
+            seen += os.read(child.master_fd, 65536).decode(errors="replace")
         except OSError:
             break
         if typed and typed[0][0] in seen:

@@ -174,8 +174,7 @@ async def test_a_connection_that_says_nothing_more_is_closed(
     monkeypatch.setattr(server_module, "PATIENCE_S", 0.2)
     reader, writer = await connect(hub)
     writer.write(begun)
-    async with asyncio.timeout(30):
-        assert await reader.read() == b""
+    assert await reader.read() == b""
     writer.close()
 
 
@@ -192,8 +191,7 @@ async def test_many_idle_connections_leave_room_for_a_real_one(
     monkeypatch.setattr(server_module, "MAX_CONNECTIONS", 20)
     monkeypatch.setattr(server_module, "PATIENCE_S", 0.5)
     directory = [await connect(hub) for _ in range(60)]
-    async with asyncio.timeout(30):
-        ends = await asyncio.gather(*(reader.read() for reader, _ in directory), return_exceptions=True)
+    ends = await asyncio.gather(*(reader.read() for reader, _ in directory), return_exceptions=True)
     assert {end for end in ends if isinstance(end, bytes)} <= {b""}
     assert (await anyone.get(f"{API}/health")).status_code == 200
     for _, writer in directory:
@@ -236,7 +234,7 @@ async def test_refusals_say_when_to_come_back_and_how_to_identify(hub: FakeHub, 
 
 async def events(page: httpx.AsyncClient, count: int, **headers: str) -> list[tuple[str, dict[str, Any]]]:
     out, event_id = [], ""
-    async with asyncio.timeout(60), page.stream("GET", f"{API}/events", headers=headers) as stream:
+    async with page.stream("GET", f"{API}/events", headers=headers) as stream:
         async for line in stream.aiter_lines():
             event_id = line[4:] if line.startswith("id: ") else event_id
             if line.startswith("data: "):

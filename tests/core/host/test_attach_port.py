@@ -62,7 +62,7 @@ def test_who_has_the_key_comes_in_is_greeted_and_heard(session: Session) -> None
         session.attach_socket.tell_all({"m": "ended"})
         assert wire.decode(lines.readline()) == {"m": "ended"}
         lines.close()
-    assert session.left.wait(30)
+    assert session.left.wait()
     session.attach_socket.close()
     assert not session.file.exists()
     with pytest.raises(OSError):
@@ -100,7 +100,7 @@ def test_words_that_are_none_of_ours_end_the_connection(session: Session) -> Non
         link.sendall(b"GET / HTTP/1.1\r\n\r\n")
         while link.recv(4096):
             pass
-    assert session.left.wait(30) and not session.heard
+    assert session.left.wait() and not session.heard
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="plays Windows on Unix")
@@ -148,7 +148,7 @@ class Slow:
         self.words: list[str] = []
 
     def tell(self, message: dict[str, Any]) -> bool:
-        self.open.wait(60)
+        self.open.wait()
         if message["m"] == "out":
             self.shown += message["data"].encode("latin-1")
         else:
@@ -169,7 +169,7 @@ def test_a_slow_console_holds_nobody_up_and_is_shown_the_screen_instead_of_what_
     wait_for(lambda: slow.shown.endswith(b"[screen]"), "the screen")
     viewer.show("größer".encode())
     viewer.finish(b"[bye]", {"m": "ended"})
-    viewer.join(60)
+    viewer.join()
     assert slow.shown.endswith("[screen]größer[bye]".encode()) and slow.words == ["ended"]
     assert len(slow.shown) < 2 << 20
 
@@ -183,7 +183,7 @@ def test_a_console_that_is_gone_is_told_of_once() -> None:
     gone = Gone()
     viewer = Viewer(gone, Size(), DetachKey("^] d"), lambda draw: draw(b""), left.append)  # type: ignore[arg-type]
     viewer.begin(b"screen")
-    viewer.join(60)
+    viewer.join()
     viewer.show(b"more")
     viewer.finish(b"", {"m": "ended"})
     assert left == [gone] and gone.words == []

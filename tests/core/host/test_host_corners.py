@@ -82,7 +82,7 @@ def test_a_link_that_was_replaced_does_not_silence_its_successor(listener: socke
     new, _ = listener.accept()
     hear(new, "hello")
     old.close()  # now the old thread notices, and leaves
-    old_thread.join(60)
+    old_thread.join()
     assert not old_thread.is_alive()
     assert link.connected
     link.post({"m": "raise"})

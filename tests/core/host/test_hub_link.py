@@ -94,7 +94,7 @@ def side(path: Path) -> Iterator[Side]:
     yield made
     made.beat.retired = True
     made.hub._link.stop()
-    made.thread.join(60)
+    made.thread.join()
     made.bench.pty.close()
 
 
@@ -217,6 +217,6 @@ def test_the_end_is_told_even_to_a_hub_that_comes_back_late(side: Side, path: Pa
     assert hub.next()["m"] == "hello"
     end = hub.next()
     assert (end["m"], end["exit_code"], end["status"]) == ("end", 143, -15)
-    waiter.join(60)
+    waiter.join()
     assert not waiter.is_alive()
     hub.die()

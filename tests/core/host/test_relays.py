@@ -76,7 +76,7 @@ class Keyboard:
 
     def close(self) -> None:
         self.relay.stop()
-        self.thread.join(60)
+        self.thread.join()
         self.attachment.close_output()
         os.close(self.person)
         self.pty.close()
@@ -158,7 +158,7 @@ def test_a_relay_that_is_retired_at_a_key_passes_no_second_one(keyboard: Keyboar
     keyboard.on_key = lambda: setattr(keyboard.beat, "retired", True)
     keyboard.type(b"a")
     wait_for(lambda: keyboard.got(b"a"), "the key")
-    keyboard.thread.join(60)
+    keyboard.thread.join()
     keyboard.type(b"b")
     assert not keyboard.thread.is_alive()
     assert keyboard.got(b"a")

@@ -161,7 +161,7 @@ def test_an_answer_waits_for_a_key_that_is_on_its_way(monkeypatch: pytest.Monkey
 
     monkeypatch.setattr("atlasbridge.core.host.relay.os.write", write_late)
     input_writer.type(b"k")
-    answering.join(60)
+    answering.join()
     assert os.read(read_fd, 100) == b"kanswer"
     assert input_writer.type(b"l")
     assert os.read(read_fd, 100) == b"l"
@@ -201,11 +201,11 @@ def test_no_key_ever_stands_inside_an_answer() -> None:
                 input_writer.flush()
     finally:
         sys.setswitchinterval(interval)
-    threads[1].join(60)
+    threads[1].join()
     while input_writer.waiting:
         input_writer.flush()
     os.close(write_fd)
-    threads[0].join(60)
+    threads[0].join()
     os.close(read_fd)
     assert got.count(b"<>") == 500
     assert got.replace(b"<>", b"") == b"k" * keys
@@ -338,7 +338,7 @@ def test_a_task_at_rest_is_never_stuck() -> None:
             threading.Event().wait(0.01)
 
     supervisor.start("stdin_relay", loop)
-    resting.wait(60)
+    resting.wait()
     clock.advance(10_000)
     supervisor.check()
     assert runs == [1]

@@ -272,7 +272,7 @@ def test_spawning_from_many_threads_at_once_works() -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(60)
+        thread.join()
     assert sorted(results) == sorted(b"%d\r\n" % n for n in range(12))
 
 

@@ -18,14 +18,14 @@ def together(number: int, work: Callable[[], object]) -> list[object]:
     start = threading.Barrier(number)
 
     def one() -> object:
-        start.wait(60)
+        start.wait()
         try:
             return work()
         except Exception as error:
             return error
 
     with ThreadPoolExecutor(number) as threads:
-        return [future.result(60) for future in [threads.submit(one) for _ in range(number)]]
+        return [future.result() for future in [threads.submit(one) for _ in range(number)]]
 
 
 def test_six_threads_with_loops_of_their_own_never_exceed_two() -> None:
@@ -38,7 +38,7 @@ def test_six_threads_with_loops_of_their_own_never_exceed_two() -> None:
             await pool.spawn("cat")
         finally:
             seen.append(pool.active_count())
-            hold.wait(30)
+            hold.wait()
 
     results = together(6, lambda: asyncio.run(spawn()))
     assert sum(result is None for result in results) == 2
@@ -73,10 +73,10 @@ def test_one_who_waits_in_another_thread_is_served() -> None:
     waiting = threading.Event()
     with ThreadPoolExecutor(2) as threads:
         one = threads.submit(lambda: asyncio.run(first()))
-        assert waiting.wait(60)
+        assert waiting.wait()
         other = threads.submit(lambda: asyncio.run(second()))
-        assert one.result(60) is None
-        assert other.result(60) is not None
+        assert one.result() is None
+        assert other.result() is not None
     assert pool.available() == 1
 
 

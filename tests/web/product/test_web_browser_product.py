@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import pty
-import time
 
 import pytest
 from selenium import webdriver
 from tests.support.browser import at_rest, complaints, find, phone, text_of, wait, wait_text
 from tests.support.hubs import HubProcess
 from tests.support.terminal import is_readable
+from tests.support.waiting import DEADLINE_S
 
 pytestmark = pytest.mark.browser
 
@@ -33,9 +33,8 @@ def start(hub: HubProcess, script: str, *options: str) -> int:
 def expect(terminal: int, words: str) -> None:
     """Read the terminal as its owner would, until the words are there."""
     seen = b""
-    deadline = time.monotonic() + 60
     while words.encode() not in seen:
-        assert is_readable(terminal, max(0.0, deadline - time.monotonic())), f"{words!r} never came: {seen!r}"
+        assert is_readable(terminal, DEADLINE_S), f"{words!r} never came: {seen!r}"
         seen += os.read(terminal, 65536)
 
 
