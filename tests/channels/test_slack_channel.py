@@ -51,18 +51,6 @@ async def test_a_prompt_is_asked_clicked_and_marked_as_answered(
     assert ada.last()["blocks"][0]["text"]["text"].lower().startswith("✅ yes · ada · ")
 
 
-@pytest.mark.parametrize("name", prompts.EVERY)
-async def test_every_kind_of_prompt_is_within_the_rules_of_block_kit(
-    slack: FakeSlack, hub_api: MiniHub, slack_channel: SlackChannel, name: str
-) -> None:
-    ada = slack.person(ADA)
-    record = hub_api.add_prompt(hub_api.add_session(cwd="/home/ada/" + "deep/" * 60), prompts.EVERY[name])
-    await hub_api.ask(slack_channel, record)
-    assert len(ada.sees()) == 1
-    await slack_channel.update_prompt("", record, Receipt("taken", "Taken.", "cli:local"))
-    await slack.until(lambda: "answered · a terminal" in written(ada.last()), "the edit")
-
-
 async def test_hostile_text_is_quoted_and_never_read_as_markup(
     slack: FakeSlack, hub_api: MiniHub, slack_channel: SlackChannel
 ) -> None:

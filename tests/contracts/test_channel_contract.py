@@ -103,7 +103,7 @@ async def test_a_prompt_is_shown_and_its_message_has_an_id(driver: Driver, hub: 
 
 async def test_every_kind_of_prompt_can_be_shown_and_ended(channel: BaseChannel, hub: HomeHub) -> None:
     for prompt in prompts.EVERY.values():
-        record = hub.add_prompt(hub.add_session(), prompt)
+        record = hub.add_prompt(hub.add_session(cwd="/home/ada/" + "deep/" * 60), prompt)
         message_id = await asyncio.wait_for(hub.ask(channel, record), CALL_LIMIT_S)
         await asyncio.wait_for(channel.update_prompt(message_id, record, Receipt("taken", "Taken.", "cli:local")), 5)
 

@@ -289,7 +289,7 @@ class ConPTYBaselineScenario(BasePromptLabScenario):
 SLACK = "tests/channels, against a strict fake of Slack; live with a test workspace in the release job"
 SLACK_TESTS = "tests/channels/test_qa_slack.py"
 TELEGRAM = "tests/channels, against a strict fake of Telegram"
-TELEGRAM_TESTS = "tests/channels/test_qa_telegram.py"
+TELEGRAM_TESTS = "tests/channels/test_telegram_channel.py"
 
 for qa_id, name, description in (
     ("QA-010", "SlackMessageFormatScenario", "A prompt as a Slack message: header of ours, quoted excerpt, buttons"),
