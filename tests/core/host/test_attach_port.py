@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.support.waiting import wait_for
+from tests.support.waiting import DEADLINE_S, wait_for
 
 from atlasbridge.core import wire
 from atlasbridge.core.host.relay import DetachKey
@@ -169,7 +169,7 @@ def test_a_slow_console_holds_nobody_up_and_is_shown_the_screen_instead_of_what_
     wait_for(lambda: slow.shown.endswith(b"[screen]"), "the screen")
     viewer.show("größer".encode())
     viewer.finish(b"[bye]", {"m": "ended"})
-    viewer.join()
+    viewer.join(DEADLINE_S)
     assert slow.shown.endswith("[screen]größer[bye]".encode()) and slow.words == ["ended"]
     assert len(slow.shown) < 2 << 20
 
@@ -183,7 +183,7 @@ def test_a_console_that_is_gone_is_told_of_once() -> None:
     gone = Gone()
     viewer = Viewer(gone, Size(), DetachKey("^] d"), lambda draw: draw(b""), left.append)  # type: ignore[arg-type]
     viewer.begin(b"screen")
-    viewer.join()
+    viewer.join(DEADLINE_S)
     viewer.show(b"more")
     viewer.finish(b"", {"m": "ended"})
     assert left == [gone] and gone.words == []
