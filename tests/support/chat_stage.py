@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -125,7 +124,3 @@ async def playing(name: str, server: Any, hub: MiniHub, **settings: Any) -> Asyn
             await server.until(lambda: server.sockets, "the socket")
         yield made
         await asyncio.sleep(0)
-
-
-def shown_json(message: Message) -> str:
-    return json.dumps(message, ensure_ascii=False)

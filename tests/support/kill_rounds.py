@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import re
 import signal
-import threading
 import time
 from collections import Counter
 from dataclasses import dataclass, field
@@ -75,19 +74,6 @@ class Rounds:
             self.place.kill_hub()
         if not self.place.listens():
             self.place.start_hub()
-
-    def die_after(self, delay_s: float, random: Random) -> None:
-        """One round with a death at any moment, from outside."""
-        victim = self.place.start_hub()
-        killer = threading.Timer(delay_s, kill, (victim,))
-        killer.start()
-        self._live()
-        killer.join()
-        self.died_at["at any moment"] += 1
-        if random.random() < 0.1:
-            self._take_over(died=True)
-            self._judge()
-        self.place.kill_hub()
 
     def _live(self) -> None:
         """The open question is answered and the next one is asked, whatever dies meanwhile."""

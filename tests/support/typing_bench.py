@@ -24,18 +24,6 @@ from atlasbridge.core.tty import LineFlags
 QUESTION = b"Remove the old build? (y/n) "
 
 
-class SeamProbe:
-    """Says what the tool does; canonical or not, echoing or not."""
-
-    def __init__(self, seam: Callable[[str], None]) -> None:
-        self.seam = seam
-        self.answer = ProbeAnswer(ProbeState.READING, "reads", echo=True, canonical=True)
-
-    def look(self, quiet_s: float, input_age_s: float | None) -> ProbeAnswer:
-        self.seam("probe")
-        return self.answer
-
-
 class TypingBench(Bench):
     def __init__(self, question: bytes = QUESTION, echo: bool = True, canonical: bool = True) -> None:
         self.seams: list[str] = []

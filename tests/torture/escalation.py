@@ -6,21 +6,15 @@ prompt ends in time, nothing is told twice or too late, nobody is woken or told 
 
 from __future__ import annotations
 
-import argparse
-
 from tests.support.escalation_life import count_lives
 
 ROUND = 50_000
 
 
-def main(arguments: list[str]) -> int:
-    parser = argparse.ArgumentParser(prog="escalation policy")
-    parser.add_argument("--lives", type=int, default=1_000_000)
-    parser.add_argument("--seed", type=int, default=1)
-    given = parser.parse_args(arguments)
+def main(lives: int = 1_000_000, seed: int = 1) -> int:
     lived = 0
-    while lived < given.lives:
-        done, wrong = count_lives(given.seed + lived, min(ROUND, given.lives - lived))
+    while lived < lives:
+        done, wrong = count_lives(seed + lived, min(ROUND, lives - lived))
         lived += done
         if wrong:
             print("\n".join(wrong[:20]))

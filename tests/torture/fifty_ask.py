@@ -6,7 +6,6 @@ many, in which order, how late the last; then every question is answered in Tele
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import contextlib
 import itertools
@@ -42,10 +41,7 @@ api_url = "{url}"
 QUESTION = re.compile(r"Question 0 of (n\d+):")
 
 
-def main(arguments: list[str]) -> int:
-    parser = argparse.ArgumentParser(prog="fifty_ask")
-    parser.add_argument("--sessions", type=int, default=50)
-    given = parser.parse_args(arguments)
+def main(sessions: int = 50) -> int:
     with push_service() as service, FakeTelegram() as telegram:
         ada = telegram.person(ADA)
         config = CONFIG.format(push=service.port, token=telegram.token, ada=ADA, url=telegram.url)
@@ -54,12 +50,12 @@ def main(arguments: list[str]) -> int:
             page, phone = Page(place.ask("page", do="link", scope="answer")), Subscriber(service)
             page.subscribe(phone)
             directory = Directory(place, questions=1, pause=1000)
-            for number in range(given.sessions):
+            for number in range(sessions):
                 directory.add(number, real_start=True)
             began = time.time()
             gate = os.open(directory.gate, os.O_RDWR)
-            wait_for(lambda: len(page.raised) >= given.sessions, "every question on the page", 120)
-            wait_for(lambda: len(cards(telegram)) >= given.sessions, "every question in Telegram", 300)
+            wait_for(lambda: len(page.raised) >= sessions, "every question on the page", 120)
+            wait_for(lambda: len(cards(telegram)) >= sessions, "every question in Telegram", 300)
             asked = {
                 one.name: float(one.file.with_name(f"{one.name}.got.asked").read_text()) for one in directory.fighters
             }
@@ -71,8 +67,8 @@ def main(arguments: list[str]) -> int:
             wrong = [one.name for one in directory.fighters if one.received() != [f"0\t{one.name} gets 0"]]
             held = place.ask("audit.verify")["verdict"]["ok"]
             page.close()
-    right = given.sessions - len(wrong)
-    print(f"fifty_ask: {right} of {given.sessions} right answers; the audit log is {'whole' if held else 'NOT whole'}")
+    right = sessions - len(wrong)
+    print(f"fifty_ask: {right} of {sessions} right answers; the audit log is {'whole' if held else 'NOT whole'}")
     return 1 if wrong or not held else 0
 
 

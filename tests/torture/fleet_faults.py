@@ -8,7 +8,6 @@ was accepted is typed exactly once, every other is refused with its reason, and 
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import logging
 from collections import deque
@@ -19,19 +18,18 @@ from tests.support.back_rounds import back_rounds
 from tests.support.server_rounds import fault_rounds
 
 
-def main(arguments: list[str]) -> int:
-    parser = argparse.ArgumentParser(prog="fleet_faults")
-    parser.add_argument("--faults", type=int, default=300)
-    parser.add_argument("--machines", type=int, default=8)
-    parser.add_argument("--sessions", type=int, default=10)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--back", type=int, default=0, help="so many stores go back in time instead")
-    parser.add_argument("--fleets", type=int, default=6, help="with --back: so many at once")
-    given = parser.parse_args(arguments)
-    if given.back:
-        attack = back_rounds(given.back, given.fleets, min(given.machines, 2), min(given.sessions, 2), given.seed)
+def main(
+    faults: int = 300,
+    machines: int = 8,
+    sessions: int = 10,
+    seed: int = 1,
+    back: int = 0,  # so many stores go back in time instead
+    fleets: int = 6,  # with --back: so many at once
+) -> int:
+    if back:
+        attack = back_rounds(back, fleets, min(machines, 2), min(sessions, 2), seed)
     else:
-        attack = fault_rounds(given.faults, given.machines, given.sessions, given.seed)
+        attack = fault_rounds(faults, machines, sessions, seed)
     last = LastWords()
     logging.basicConfig(handlers=[last], level=logging.WARNING)  # thousands of refusals that were asked for
     failed: list[BaseException] = []
@@ -43,7 +41,7 @@ def main(arguments: list[str]) -> int:
     if failed:
         print("\n".join(last.lines), *(f"fleet_faults: FAILED: {error}" for error in failed), sep="\n")
         return 1
-    print(f"fleet_faults: {given.back or given.faults} faults: {found}")
+    print(f"fleet_faults: {back or faults} faults: {found}")
     return 0
 
 

@@ -12,7 +12,6 @@ counts as one, too. The servers answer presses that come together in one batch, 
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import os
 import statistics
@@ -36,21 +35,16 @@ AT_ONCE = 4
 TELL_EVERY_S = 30.0
 
 
-def main(arguments: list[str]) -> int:
-    parser = argparse.ArgumentParser(prog="fleet_storm")
-    parser.add_argument("--machines", type=int, default=5)
-    parser.add_argument("--light", type=int, default=0, help="machines without hubs, besides")
-    parser.add_argument("--sessions", type=int, default=100, help="on each of them")
-    parser.add_argument("--seconds", type=float, default=30.0)
-    parser.add_argument("--rate", type=float, default=50.0, help="decisions a second, at most")
-    parser.add_argument("--servers", type=int, default=2)
-    parser.add_argument("--history", type=int, default=0, help="old decisions")
-    given = parser.parse_args(arguments)
-    try:
-        asyncio.run(storm(**vars(given)))
-    except AssertionError as error:
-        print(f"fleet_storm: FAILED: {error}")
-        return 1
+def main(
+    machines: int = 5,
+    light: int = 0,  # machines without hubs, besides
+    sessions: int = 100,  # on each of them
+    seconds: float = 30.0,
+    rate: float = 50.0,  # decisions a second, at most
+    servers: int = 2,
+    history: int = 0,  # old decisions
+) -> int:
+    asyncio.run(storm(machines, light, sessions, seconds, rate, servers, history))
     return 0
 
 

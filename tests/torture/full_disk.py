@@ -6,7 +6,6 @@ afterwards the store must be whole and go on.
 
 from __future__ import annotations
 
-import argparse
 import errno
 import os
 import sqlite3
@@ -32,11 +31,10 @@ FAULTS = {
 }
 
 
-def main(arguments: list[str]) -> int:
-    parser = argparse.ArgumentParser(prog="full_disk")
-    parser.add_argument("--step", type=int, default=1, help="try every STEP-th operation")
-    given = parser.parse_args(arguments)
-    wrong = _simulated(given.step) if available() else 0
+def main(
+    step: int = 1,  # try every STEP-th operation
+) -> int:
+    wrong = _simulated(step) if available() else 0
     if os.geteuid() == 0:
         wrong += _real_tmpfs()
     return 1 if wrong else 0

@@ -6,7 +6,6 @@ Stream by stream it is `tests/support/hostile_streams.py`; a number in a failure
 
 from __future__ import annotations
 
-import argparse
 import gc
 import resource
 import time
@@ -19,14 +18,13 @@ SLOWEST_S = 2.0  # of processor time, for one stream
 GROWTH_KB = 40_000
 
 
-def main(arguments: list[str]) -> int:
-    parser = argparse.ArgumentParser(prog="fuzz_streams")
-    parser.add_argument("--streams", type=int, default=1_000_000)
-    parser.add_argument("--first", type=int, default=0, help="number of the first stream: shards begin elsewhere")
-    given = parser.parse_args(arguments)
+def main(
+    streams: int = 1_000_000,
+    first: int = 0,  # number of the first stream: shards begin elsewhere
+) -> int:
     dialects = [load_dialect(name) for name in available()]
     raised, slowest, slowest_number, settled_kb = 0, 0.0, 0, 0
-    for number in range(given.first, given.first + given.streams):
+    for number in range(first, first + streams):
         begin = time.process_time()
         try:
             raised += attack(number, dialects)
@@ -36,7 +34,7 @@ def main(arguments: list[str]) -> int:
         spent = time.process_time() - begin
         if spent > slowest:
             slowest, slowest_number = spent, number
-        done = number - given.first + 1
+        done = number - first + 1
         if done % ROUND == 0:
             gc.collect()
             peak_kb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -49,7 +47,5 @@ def main(arguments: list[str]) -> int:
     if slowest > SLOWEST_S:
         print(f"fuzz_streams: stream {slowest_number} took {slowest:.1f} s")
         return 1
-    print(
-        f"fuzz_streams: {given.streams} streams, {raised} prompts raised, slowest {slowest * 1000:.0f} ms; no exception"
-    )
+    print(f"fuzz_streams: {streams} streams, {raised} prompts raised, slowest {slowest * 1000:.0f} ms; no exception")
     return 0

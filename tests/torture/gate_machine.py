@@ -6,7 +6,6 @@ model of its own; see tests/support/gate_world.py.
 
 from __future__ import annotations
 
-import argparse
 import tempfile
 from collections import Counter
 from pathlib import Path
@@ -17,29 +16,26 @@ from tests.support.gate_world import GateWorld
 ROUND = 5_000
 
 
-def main(arguments: list[str]) -> int:
-    parser = argparse.ArgumentParser(prog="gate_machine")
-    parser.add_argument("--steps", type=int, default=1_000_000)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--folder", default=None, help="where the stores are made; memory (/dev/shm) is much faster")
-    given = parser.parse_args(arguments)
+def main(
+    steps: int = 1_000_000,
+    seed: int = 1,
+    folder: str = "",  # where the stores are made; memory (/dev/shm) is much faster
+) -> int:
     seen: Counter[str] = Counter()
-    for done in range(0, given.steps, ROUND):
-        seed = given.seed + done // ROUND
-        steps = min(ROUND, given.steps - done)
+    for done in range(0, steps, ROUND):
+        number = done // ROUND
         try:
-            seen += _one_round(seed, steps, given.folder)
+            seen += _one_round(seed + number, min(ROUND, steps - done), folder)
         except AssertionError as error:
-            print(f"gate_machine: seed {seed} FAILED: {error}")
-            return 1
-        if (done // ROUND) % 20 == 0:
-            print(f"gate_machine: {done + steps} steps so far: {dict(seen)}", flush=True)
-    print(f"gate_machine: {given.steps} steps, nothing wrong was typed, nothing twice: {dict(seen)}")
+            raise AssertionError(f"seed {seed + number}: {error}") from error
+        if number % 20 == 0:
+            print(f"gate_machine: {min(done + ROUND, steps)} steps so far: {dict(seen)}", flush=True)
+    print(f"gate_machine: {steps} steps, nothing wrong was typed, nothing twice: {dict(seen)}")
     return 0
 
 
-def _one_round(seed: int, steps: int, parent: str | None) -> Counter[str]:
-    with tempfile.TemporaryDirectory(dir=parent) as folder:
+def _one_round(seed: int, steps: int, parent: str) -> Counter[str]:
+    with tempfile.TemporaryDirectory(dir=parent or None) as folder:
         world = GateWorld(Path(folder), Random(seed))
         for _ in range(steps):
             world.step()

@@ -7,7 +7,6 @@ network.  Scripts of sed and awk have a fuzz of their own.
 
 from __future__ import annotations
 
-import argparse
 import os
 import re
 import shutil
@@ -106,16 +105,15 @@ PROJECT = {
 FILES = ("a.txt", "b.txt", "src/c.py", "tests/test_d.py", "e.json", "f.tar", "Makefile")
 
 
-def main(arguments: list[str]) -> int:
-    parser = argparse.ArgumentParser(prog="grammar_fuzz")
-    parser.add_argument("--count", type=int, default=40, help="commands of each grammar")
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--only", default="", help="one program")
-    given = parser.parse_args(arguments)
+def main(
+    count: int = 40,  # commands of each grammar
+    seed: int = 1,
+    only: str = "",  # one program
+) -> int:
     seen: Counter[str] = Counter()
     wrong = 0
-    scripts = (fuzz_scripts(name, given.seed, given.count * 500, seen) for name in READERS if given.only in ("", name))
-    for line in chain(fuzz(given.seed, given.count, seen, given.only), *scripts):
+    scripts = (fuzz_scripts(name, seed, count * 500, seen) for name in READERS if only in ("", name))
+    for line in chain(fuzz(seed, count, seen, only), *scripts):
         print(f"grammar_fuzz: {line}", flush=True)
         wrong += 1
     print(f"grammar_fuzz: {sum(seen.values())} commands of {len(seen)} installed grammars, {wrong} things were wrong")

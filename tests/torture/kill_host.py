@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import tempfile
 from collections import Counter
 from pathlib import Path
@@ -17,18 +16,17 @@ from tests.support.kill_rounds import choose
 LONGEST_LIFE = 900  # places in the life of a host with two questions
 
 
-def main(arguments: list[str]) -> int:
-    parser = argparse.ArgumentParser(prog="kill_host")
-    parser.add_argument("--hosts", type=int, default=400, help="at most so many places in the host's life")
-    parser.add_argument("--clients", type=int, default=60)
-    parser.add_argument("--random", type=int, default=500, help="hosts that die at a random call")
-    parser.add_argument("--seed", type=int, default=1)
-    given = parser.parse_args(arguments)
-    random = Random(given.seed)
-    faults = _hosts(given.hosts, random)
-    faults += sum(_clients(given.clients // 2, random, zygote) for zygote in (True, False))
+def main(
+    hosts: int = 400,  # at most so many places in the host's life
+    clients: int = 60,
+    random: int = 500,  # hosts that die at a random call
+    seed: int = 1,
+) -> int:
+    chance = Random(seed)
+    faults = _hosts(hosts, chance)
+    faults += sum(_clients(clients // 2, chance, zygote) for zygote in (True, False))
     if available():
-        faults += _hosts_by_count(given.random, random)
+        faults += _hosts_by_count(random, chance)
     return 1 if faults else 0
 
 

@@ -7,7 +7,6 @@ lock or a socket, also within SQLite's writes (see `support/chain_rounds.py`), u
 
 from __future__ import annotations
 
-import argparse
 import tempfile
 import time
 from collections import Counter
@@ -24,27 +23,26 @@ PLACES_PER_HOME = 50  # then a new home, so that the judgement stays quick
 DEATHS_PER_HOME = 100
 
 
-def main(arguments: list[str]) -> int:
-    parser = argparse.ArgumentParser(prog="kill_hub")
-    parser.add_argument("--deaths", type=int, default=10_000)
-    parser.add_argument("--places", type=int, default=10_000, help="at most so many of the life's places first")
-    parser.add_argument("--side-by-side", type=int, default=4, help="a round mostly waits")
-    parser.add_argument("--seed", type=int, default=1)
-    given = parser.parse_args(arguments)
+def main(
+    deaths: int = 10_000,
+    places: int = 10_000,  # at most so many of the life's places first
+    side_by_side: int = 4,  # a round mostly waits
+    seed: int = 1,
+) -> int:
     began = time.monotonic()
     with arena() as place:
         life = Rounds.begin(place).record_life()
     print(f"kill_hub: one life has {len(life)} places", flush=True)
-    life = life[: min(given.places, given.deaths)]
-    with ThreadPoolExecutor(given.side_by_side) as pool, tempfile.TemporaryDirectory() as folder:
+    life = life[: min(places, deaths)]
+    with ThreadPoolExecutor(side_by_side) as pool, tempfile.TemporaryDirectory() as folder:
         tasks = [
             pool.submit(_guard, _every_place, life[at : at + PLACES_PER_HOME])
             for at in _homes(len(life), PLACES_PER_HOME)
         ]
         if available():
-            library, rest = build(Path(folder)), given.deaths - len(life)
+            library, rest = build(Path(folder)), deaths - len(life)
             tasks += [
-                pool.submit(_guard, _chain, library, min(DEATHS_PER_HOME, rest - at), given.seed + at)
+                pool.submit(_guard, _chain, library, min(DEATHS_PER_HOME, rest - at), seed + at)
                 for at in _homes(rest, DEATHS_PER_HOME)
             ]
         found: Counter[str] = Counter()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 from random import Random
 
 from tests.support.arena import arena
@@ -10,21 +9,16 @@ from tests.support.traced_hub import available
 from tests.support.traced_rounds import attack
 
 
-def main(arguments: list[str]) -> int:
-    parser = argparse.ArgumentParser(prog="kill_in_calls")
-    parser.add_argument("--deaths", type=int, default=500)
-    parser.add_argument("--minutes", type=float, default=20.0, help="at most")
-    parser.add_argument("--seed", type=int, default=1)
-    given = parser.parse_args(arguments)
+def main(
+    deaths: int = 500,
+    minutes: float = 20.0,  # at most
+    seed: int = 1,
+) -> int:
     if not available():
         print("kill_in_calls: strace is not installed; not run")
         return 0
     with arena() as place:
-        try:
-            places, deaths, at = attack(place, given.deaths, Random(given.seed), given.minutes * 60, _tell)
-        except AssertionError as error:
-            print(f"kill_in_calls: FAILED: {error}")
-            return 1
+        places, deaths, at = attack(place, deaths, Random(seed), minutes * 60, _tell)
     print(f"kill_in_calls: {deaths} deaths at {places} system calls of a life {dict(at)}, nothing lost or doubled")
     return 0
 

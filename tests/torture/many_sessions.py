@@ -7,7 +7,6 @@ and whether the hub grew.  `--at-once`: nobody waits between two questions, whic
 
 from __future__ import annotations
 
-import argparse
 import threading
 import time
 from statistics import mean
@@ -20,25 +19,23 @@ from tests.support.zygotes import SWITCH, parent_of, start_zygote, zygotes
 RAISED_S, TYPED_S = 0.300, 0.250  # what 99 of 100 are to take at most, on a machine without other work
 
 
-def main(arguments: list[str]) -> int:
-    parser = argparse.ArgumentParser(prog="many_sessions")
-    parser.add_argument("--sessions", type=int, default=1000)
-    parser.add_argument("--questions", type=int, default=5)
-    parser.add_argument("--starters", type=int, default=2)
-    parser.add_argument("--people", type=int, default=8)
-    parser.add_argument("--plain", action="store_true")
-    parser.add_argument("--at-once", action="store_true")
-    given = parser.parse_args(arguments)
+def main(
+    sessions: int = 1000,
+    questions: int = 5,
+    starters: int = 2,
+    people: int = 8,
+    plain: bool = False,
+    at_once: bool = False,
+) -> int:
     with arena() as place:
         place.start_hub()
-        if not given.plain:
+        if not plain:
             del place.environ[SWITCH]
             start_zygote(place.home.root, place.environ)
-        pause = 1 if given.at_once else max(100, given.sessions * 15)
-        crowd = Directory(place, questions=given.questions, pause=pause, people=given.people)
-        starters = [
-            threading.Thread(target=_start, args=(crowd, first, given.sessions, given.starters))
-            for first in range(given.starters)
+        pause = 1 if at_once else max(100, sessions * 15)
+        crowd = Directory(place, questions=questions, pause=pause, people=people)
+        starting = [
+            threading.Thread(target=_start, args=(crowd, first, sessions, starters)) for first in range(starters)
         ]
         samples: list[tuple[int, int, float]] = []
         watching = threading.Event()
@@ -47,7 +44,7 @@ def main(arguments: list[str]) -> int:
         began, spent_s = time.monotonic(), 0.0
         fault = ""
         try:
-            crowd.serve(starters, deadline_s=3600)
+            crowd.serve(starting, deadline_s=3600)
             spent_s = cpu_s(place.hub_pid)
         except AssertionError as error:
             fault = str(error)
@@ -56,8 +53,8 @@ def main(arguments: list[str]) -> int:
             watcher.join()
     if fault:
         print(f"many_sessions: FAILED: {fault}")
-    took_s, answers = time.monotonic() - began, given.sessions * given.questions
-    print(f"many_sessions: {given.sessions} sessions, {answers} answers, {len(crowd.refused)} refused, {took_s:.0f} s")
+    took_s, answers = time.monotonic() - began, sessions * questions
+    print(f"many_sessions: {sessions} sessions, {answers} answers, {len(crowd.refused)} refused, {took_s:.0f} s")
     print(f"many_sessions: question on the screen to raised: {_judged(crowd.raise_s, RAISED_S)}")
     print(f"many_sessions: reply sent to typed: {_judged(crowd.reply_s, TYPED_S)}")
     print(f"many_sessions: {crowd.replies_per_s:.0f} replies a second; processor time of the hub, for all of a session")

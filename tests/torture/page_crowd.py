@@ -5,7 +5,6 @@ Time to the first card, what blocks the page while it is scrolled and while more
 
 from __future__ import annotations
 
-import argparse
 import tempfile
 import time
 from collections.abc import Callable
@@ -29,16 +28,12 @@ STEP = """const done = arguments[0]; document.querySelector(".side").scrollTop +
 requestAnimationFrame(() => requestAnimationFrame(() => done(document.querySelector(".side").scrollHeight)));"""
 
 
-def main(arguments: list[str]) -> int:
-    parser = argparse.ArgumentParser(prog="page_crowd")
-    parser.add_argument("--prompts", type=int, default=300)
-    parser.add_argument("--sessions", type=int, default=100)
-    given = parser.parse_args(arguments)
+def main(prompts: int = 300, sessions: int = 100) -> int:
     with tempfile.TemporaryDirectory() as home:
         hub = ThreadedHub(Path(home))
         browser = open_browser(1280, 900)
         try:
-            return measure(hub, browser, given.prompts, given.sessions)
+            return measure(hub, browser, prompts, sessions)
         finally:
             browser.quit()
             hub.stop()

@@ -7,7 +7,6 @@ A real hub, a real session, a real browser; a proxy between browser and hub.
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import random
 import string
@@ -30,12 +29,8 @@ const next = () => { if (at >= text.length) return;
 next();"""
 
 
-def main(arguments: list[str]) -> int:
-    parser = argparse.ArgumentParser(prog="page_keys")
-    parser.add_argument("--keys", type=int, default=10_000)
-    parser.add_argument("--seed", type=int, default=1)
-    given = parser.parse_args(arguments)
-    text = "".join(random.Random(given.seed).choices(string.ascii_letters + string.digits + " .,;", k=given.keys))
+def main(keys: int = 10_000, seed: int = 1) -> int:
+    text = "".join(random.Random(seed).choices(string.ascii_letters + string.digits + " .,;", k=keys))
     with hub_process("[channels.web]\nport = 0\n") as hub:
         path = hub.home.root / "typed"
         came, cuts, seconds = attack(hub, path, text)

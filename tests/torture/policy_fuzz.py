@@ -7,7 +7,6 @@ allows.  A shell within it is opened in the same way.
 
 from __future__ import annotations
 
-import argparse
 import os
 import tempfile
 from collections import Counter
@@ -33,26 +32,25 @@ _SHELLS = ("sh", "bash", "ash", "dash", "ksh", "zsh")  # damage makes one of ano
 _STARTERS = (*WRAPPERS, "command", "exec", "builtin")  # what they start stands behind them
 
 
-def main(arguments: list[str]) -> int:
-    parser = argparse.ArgumentParser(prog="policy_fuzz")
-    parser.add_argument("--count", type=int, default=100_000)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--jobs", type=int, default=2, help="processes; each waits half of its time for others")
-    given = parser.parse_args(arguments)
+def main(
+    count: int = 100_000,
+    seed: int = 1,
+    jobs: int = 2,  # processes; each waits half of its time for others
+) -> int:
     seen: Counter[str] = Counter()
-    rounds = [(given.seed + done // ROUND, min(ROUND, given.count - done)) for done in range(0, given.count, ROUND)]
+    rounds = [(seed + done // ROUND, min(ROUND, count - done)) for done in range(0, count, ROUND)]
     failed, counted = 0, 0
-    with Pool(given.jobs) as pool:
-        for seed, count, wrong, figures in pool.imap_unordered(_round, rounds):
+    with Pool(jobs) as pool:
+        for begun, done, wrong, figures in pool.imap_unordered(_round, rounds):
             seen.update(figures)
-            counted += count
+            counted += done
             if wrong:
-                print(f"policy_fuzz: seed {seed} FAILED:", *wrong, sep="\n  ", flush=True)
+                print(f"policy_fuzz: seed {begun} FAILED:", *wrong, sep="\n  ", flush=True)
                 failed += 1
             if (counted // ROUND) % 10 == 0:
                 print(f"policy_fuzz: {counted} commands so far: {dict(seen)}", flush=True)
     if not failed:
-        print(f"policy_fuzz: {given.count} commands, nothing ran that no rule allows: {dict(seen)}")
+        print(f"policy_fuzz: {count} commands, nothing ran that no rule allows: {dict(seen)}")
     return 1 if failed else 0
 
 

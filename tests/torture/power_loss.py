@@ -6,7 +6,6 @@ power went (nothing, everything, or any torn part of what was not synced), opene
 
 from __future__ import annotations
 
-import argparse
 import tempfile
 from collections import Counter
 from pathlib import Path
@@ -17,19 +16,18 @@ from tests.support.recorded_vfs import available
 from tests.support.store_life import examine, live
 
 
-def main(arguments: list[str]) -> int:
-    parser = argparse.ArgumentParser(prog="power_loss")
-    parser.add_argument("--lives", type=int, default=4)
-    parser.add_argument("--images", type=int, default=3000, help="disks to build and examine for each life")
-    parser.add_argument("--seed", type=int, default=1)
-    given = parser.parse_args(arguments)
+def main(
+    lives: int = 4,
+    images: int = 3000,  # disks to build and examine for each life
+    seed: int = 1,
+) -> int:
     if not available():
         print("power_loss: this Python hides the functions of its own SQLite; not run")
         return 0
     faults: Counter[str] = Counter()
-    for number in range(given.lives):
-        faults += _one_life(given.seed + number, given.images)
-    weaker = _weaker_setting(given.seed)
+    for number in range(lives):
+        faults += _one_life(seed + number, images)
+    weaker = _weaker_setting(seed)
     print(f"power_loss: the same attack on synchronous=NORMAL finds {weaker} losses (it must find some)")
     return 1 if faults or not weaker else 0
 

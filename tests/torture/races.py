@@ -2,26 +2,17 @@
 
 from __future__ import annotations
 
-import argparse
 from random import Random
 
 from tests.support.arena import arena
 from tests.support.races import race_keyboard, race_two_people
 
 
-def main(arguments: list[str]) -> int:
-    parser = argparse.ArgumentParser(prog="races")
-    parser.add_argument("--rounds", type=int, default=500)
-    parser.add_argument("--seed", type=int, default=1)
-    given = parser.parse_args(arguments)
+def main(rounds: int = 500, seed: int = 1) -> int:
     with arena() as place:
         place.start_hub()
-        try:
-            hub_api = race_keyboard(place, given.rounds, Random(given.seed))
-            two = race_two_people(place, place.start_session(name="two"), given.rounds)
-        except AssertionError as error:
-            print(f"races: FAILED: {error}")
-            return 1
-    print(f"races: {given.rounds} times a keyboard against a remote answer: {dict(hub_api)}; no keys were mixed")
-    print(f"races: {given.rounds} times two at once: one won, the other was told who: {dict(two)}")
+        hub_api = race_keyboard(place, rounds, Random(seed))
+        two = race_two_people(place, place.start_session(name="two"), rounds)
+    print(f"races: {rounds} times a keyboard against a remote answer: {dict(hub_api)}; no keys were mixed")
+    print(f"races: {rounds} times two at once: one won, the other was told who: {dict(two)}")
     return 0

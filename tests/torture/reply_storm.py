@@ -6,7 +6,6 @@ that nothing but the hub is measured.  Reports replies a second, how long one ta
 
 from __future__ import annotations
 
-import argparse
 import queue
 import subprocess
 import sys
@@ -22,25 +21,20 @@ from tests.support.waiting import wait_for
 ENOUGH = 200  # replies a second
 
 
-def main(arguments: list[str]) -> int:
-    parser = argparse.ArgumentParser(prog="reply_storm")
-    parser.add_argument("--sessions", type=int, default=1000)
-    parser.add_argument("--answers", type=int, default=5000)
-    parser.add_argument("--people", type=int, default=8)
-    given = parser.parse_args(arguments)
+def main(sessions: int = 1000, answers: int = 5000, people: int = 8) -> int:
     with arena() as place:
         place.start_hub()
-        command = [sys.executable, "-m", "tests.support.many_hosts", str(place.home.root), str(given.sessions)]
+        command = [sys.executable, "-m", "tests.support.many_hosts", str(place.home.root), str(sessions)]
         hosts = subprocess.Popen(command, stdin=subprocess.PIPE)
         try:
-            wait_for(lambda: place.ask("status")["sessions"] == given.sessions, "all sessions", 300)
-            refused, took_s, replies, spent_s = _storm(place, hosts, given.answers, given.people)
+            wait_for(lambda: place.ask("status")["sessions"] == sessions, "all sessions", 300)
+            refused, took_s, replies, spent_s = _storm(place, hosts, answers, people)
         finally:
             hosts.kill()
             hosts.wait()
         whole = bool(place.ask("audit.verify")["verdict"]["ok"])
     rate, each_ms = len(replies) / took_s, spent_s / max(1, len(replies)) * 1000
-    print(f"reply_storm: {given.sessions} sessions, {len(replies)} replies in {took_s:.0f} s, {refused} refused")
+    print(f"reply_storm: {sessions} sessions, {len(replies)} replies in {took_s:.0f} s, {refused} refused")
     print(f"reply_storm: {rate:.0f} replies a second ({'enough' if rate >= ENOUGH else f'fewer than {ENOUGH}'})")
     print(f"reply_storm: {each_ms:.1f} ms of the hub's processor each, {1000 / each_ms:.0f} a core")
     print(f"reply_storm: reply sent to typed: {percentiles(replies)}")

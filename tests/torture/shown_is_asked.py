@@ -7,7 +7,6 @@ redactor, codec and each channel's words; and single cells that change before th
 
 from __future__ import annotations
 
-import argparse
 from collections import Counter
 from collections.abc import Callable
 
@@ -16,19 +15,18 @@ from tests.support.shown_is_asked import compared, one_case
 REPORT_EVERY = 1_000
 
 
-def main(arguments: list[str]) -> int:
-    parser = argparse.ArgumentParser(prog="shown_is_asked")
-    parser.add_argument("--cases", type=int, default=100_000)
-    parser.add_argument("--changes", type=int, default=10_000, help="how many single cells are changed")
-    parser.add_argument("--seed", type=int, default=1, help="of the first case")
-    given = parser.parse_args(arguments)
-    shown, wrong = _tried("dialogs", one_case, range(given.seed, given.seed + given.cases))
-    changed, missed = _tried("changes", compared, range(given.seed, given.seed + given.changes))
+def main(
+    cases: int = 100_000,
+    changes: int = 10_000,  # how many single cells are changed
+    seed: int = 1,  # of the first case
+) -> int:
+    shown, wrong = _tried("dialogs", one_case, range(seed, seed + cases))
+    changed, missed = _tried("changes", compared, range(seed, seed + changes))
     if wrong or missed:
         print(f"shown_is_asked: FAILED: {wrong} dialogs, {missed} changes of one cell")
         return 1
     unchanged = changed.pop("", 0)
-    print(f"shown_is_asked: {given.cases} dialogs, all shown as they were drawn or said to be cut: {dict(shown)}")
+    print(f"shown_is_asked: {cases} dialogs, all shown as they were drawn or said to be cut: {dict(shown)}")
     print(f"shown_is_asked: {changed.total()} changed cells, all noticed: {dict(changed)} ({unchanged} had none)")
     return 0
 

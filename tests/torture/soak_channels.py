@@ -6,7 +6,6 @@ write.  In the end every prompt was answered exactly once, and nothing that was 
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import logging
 import re
@@ -279,20 +278,19 @@ async def one_round(world: World, hub: MiniHub, channel: BaseChannel, updates: i
     return done
 
 
-def main(arguments: list[str]) -> int:
-    parser = argparse.ArgumentParser(prog="soak_channels")
-    parser.add_argument("--updates", type=int, default=100_000, help="for Telegram; Slack gets a tenth")
-    parser.add_argument("--seed", type=int, default=1)
-    given = parser.parse_args(arguments)
+def main(
+    updates: int = 100_000,  # for Telegram; Slack gets a tenth
+    seed: int = 1,
+) -> int:
     logging.disable(logging.ERROR)
     tally = Tally()
-    for kind, updates in ((TelegramSoak, given.updates), (SlackSoak, given.updates // 10)):
-        world = kind(Random(given.seed))
+    for kind, wanted in ((TelegramSoak, updates), (SlackSoak, updates // 10)):
+        world = kind(Random(seed))
         try:
-            asyncio.run(soak(world, updates, tally))
+            asyncio.run(soak(world, wanted, tally))
         except AssertionError as error:
             tally.wrong.append(f"{kind.name}: {error}")
-    print(f"soak_channels: seed {given.seed}, tried: {dict(tally.tried)}")
+    print(f"soak_channels: seed {seed}, tried: {dict(tally.tried)}")
     for line in tally.wrong:
         print(f"soak_channels: FAILED: {line}")
     return 1 if tally.wrong else 0

@@ -26,7 +26,6 @@ time.sleep(60)
 """
 ASKED = "\x1b[2J\x1b[Hrm -rf /data/1 | tee log\r\n\r\nReally delete it? [y/N] "
 MENU = "\x1b[2J\x1b[Hrm -rf /data/1\r\nWhat now?\r\n❯ 1. Stop\r\n  2. Go on\r\n\x1b[?25l"
-TOPS = "".join(f"\x1b[{row};1H\x1b[2K" for row in range(1, 5))
 CHANGES = {
     "one character of the command": (ASKED, "\x1b7\x1b[1;14H2\x1b8"),
     "the pipe is gone": (ASKED, "\x1b7\x1b[1;16H;\x1b8"),
