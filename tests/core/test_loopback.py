@@ -274,7 +274,7 @@ async def test_a_slow_stranger_is_sent_away_and_holds_nobody_up(
 
 
 async def test_of_too_many_strangers_the_oldest_goes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(server, "MOST_STRANGERS", 2)
+    monkeypatch.setattr(server, "MOST_UNPROVEN", 2)
     async with opened(tmp_path) as attach_socket:
         strangers = [socket.create_connection(("127.0.0.1", attach_socket.issued.port), timeout=10) for _ in range(2)]
         with await asyncio.to_thread(hub_connection.dial, attach_socket.path, 5.0) as link:

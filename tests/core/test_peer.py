@@ -135,7 +135,7 @@ def test_a_hub_whose_starter_ends_is_believed_as_soon_as_it_has_another_parent(
     """A host that ends confirms nothing any more; the command of a person was refused in that moment."""
     lines = iter([(HUB, HOST, INIT), (HUB, HOST, INIT)])
     monkeypatch.setattr(peer, "meet", lambda _: Peer(HUB.pid, UID))
-    monkeypatch.setattr(peer, "line_of", lambda _: next(lines, later))
+    monkeypatch.setattr(peer, "ancestry_of", lambda _: next(lines, later))
     with socket.socket() as link:
         if is_believed:
             assert prove_outside(link, [UID]).pid == HUB.pid

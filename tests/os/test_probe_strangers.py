@@ -13,7 +13,7 @@ import pytest
 from tests.support.probe_stage import Start, python, stages
 
 from atlasbridge.core.detection.events import ProbeState
-from atlasbridge.os.tty.linux import Line, Strangers
+from atlasbridge.os.tty.linux import OutsideReaders, Terminal
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 start = pytest.fixture(stages)
@@ -100,7 +100,7 @@ def test_a_loop_that_sleeps_between_two_glances_may_be_a_reader(start: Start) ->
 def test_strangers_are_searched_for_at_once_and_again_after_a_pause() -> None:
     master, slave = os.openpty()
     try:
-        strangers = Strangers(Line.of(int(Path(os.ttyname(slave)).name)))
+        strangers = OutsideReaders(Terminal.of(int(Path(os.ttyname(slave)).name)))
         assert strangers.look("raw", 0.0) == []
         holder = subprocess.Popen(["sleep", "600"], stdin=slave)
         try:

@@ -427,13 +427,13 @@ def check_probe() -> Check:
 def check_ancestry() -> Check:
     """Without process ancestry the hub refuses decisions at its socket, because it cannot tell a person from a
     session's tool."""
-    line = trace_ancestry(os.getpid(), look_at)
-    if not line:
+    ancestry = trace_ancestry(os.getpid(), look_at)
+    if not ancestry:
         hint = "mount /proc" if sys.platform == "linux" else "answer on the page or in a chat"
         return Check("ancestry", "fault", "the system does not show which process started a command", hint)
-    if line[-1].pid > 1 and line[-1].started == 0 and sys.platform == "linux":
+    if ancestry[-1].pid > 1 and ancestry[-1].started == 0 and sys.platform == "linux":
         return Check("ancestry", "warning", "processes of other users are hidden (hidepid)", "see SECURITY.md")
-    if is_inside(line):
+    if is_inside(ancestry):
         hint = "use a terminal of your own; a limit on file locks (ulimit -Hx) counts as a session's mark"
         return Check(
             "ancestry", "warning", "this terminal was started inside a session, so its commands cannot answer", hint

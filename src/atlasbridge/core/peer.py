@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 MARK = "ATLASBRIDGE_SESSION"  # set in the environment of a session's tool, and inherited by everything it starts
 HOST_NAME = "atlas-session"  # a session host's name in the kernel's process list; only the process itself can change it
 ELSEWHERE = "unknown"  # used instead of an id for a session that this hub does not know
-_LONGEST_LINE = 512
+_LONGEST_ANCESTRY = 512
 _TRIES = 4
 _PROC = "/proc"
 _LIMIT = 10  # RLIMIT_LOCKS
@@ -72,52 +72,56 @@ def trace_ancestry(pid: int, look: Look) -> tuple[Process, ...]:
     same before and after the parent was read, it was that parent's child the whole time.
     """
     for _ in range(_TRIES):
-        line = _walk(pid, look)
-        if line and not line[0].mark and has_lowered_limit(pid):
-            line = (replace(line[0], mark=ELSEWHERE), *line[1:])
-        if line and all(_stands(process, look) for process in line):
-            return line
+        ancestry = _walk(pid, look)
+        if ancestry and not ancestry[0].mark and has_lowered_limit(pid):
+            ancestry = (replace(ancestry[0], mark=ELSEWHERE), *ancestry[1:])
+        if ancestry and all(_is_unchanged(process, look) for process in ancestry):
+            return ancestry
     return ()
 
 
 def _walk(pid: int, look: Look) -> tuple[Process, ...]:
-    line: list[Process] = []
-    while pid > 0 and len(line) < _LONGEST_LINE:
+    ancestry: list[Process] = []
+    while pid > 0 and len(ancestry) < _LONGEST_ANCESTRY:
         process = look(pid)
-        if process is None or (line and process.started > line[-1].started):
+        if process is None or (ancestry and process.started > ancestry[-1].started):
             return ()
-        line.append(process)
+        ancestry.append(process)
         pid = process.parent
-    return tuple(line)
+    return tuple(ancestry)
 
 
-def _stands(process: Process, look: Look) -> bool:
+def _is_unchanged(process: Process, look: Look) -> bool:
     again = look(process.pid)
     return again is not None and (again.parent, again.started) == (process.parent, process.started)
 
 
-def decide_inside_session(line: Iterable[Process], households: Iterable[SessionProcesses]) -> str:
+def decide_inside_session(ancestry: Iterable[Process], sessions: Iterable[SessionProcesses]) -> str:
     """Returns the session to which one of these processes belongs by its ancestry, terminal or environment; "" if
     none."""
-    line = tuple(line)
-    pids, terminals = {process.pid for process in line}, {process.tty for process in line if process.tty}
-    near = [home for home in households if home.host_pid in pids or home.tool_pid in pids or home.tty in terminals]
-    for process in line:
-        for home in near:
-            if _belongs(process, home):
-                return home.session_id
-    marks = [process.mark for process in line if process.mark]
+    ancestry = tuple(ancestry)
+    pids, terminals = {process.pid for process in ancestry}, {process.tty for process in ancestry if process.tty}
+    near = [
+        session
+        for session in sessions
+        if session.host_pid in pids or session.tool_pid in pids or session.tty in terminals
+    ]
+    for process in ancestry:
+        for session in near:
+            if _belongs(process, session):
+                return session.session_id
+    marks = [process.mark for process in ancestry if process.mark]
     if marks:
         return next((mark for mark in marks if mark != ELSEWHERE), ELSEWHERE)
-    return ELSEWHERE if any(process.name == HOST_NAME for process in line) else ""
+    return ELSEWHERE if any(process.name == HOST_NAME for process in ancestry) else ""
 
 
-def _belongs(process: Process, home: SessionProcesses) -> bool:
-    if home.tty and process.tty == home.tty:
+def _belongs(process: Process, session: SessionProcesses) -> bool:
+    if session.tty and process.tty == session.tty:
         return True
-    if process.pid == home.host_pid:
-        return _is_same(process, home.host_started, process.name in (HOST_NAME, ""))
-    return process.pid == home.tool_pid and _is_same(process, home.tool_started, not process.name)
+    if process.pid == session.host_pid:
+        return _is_same(process, session.host_started, process.name in (HOST_NAME, ""))
+    return process.pid == session.tool_pid and _is_same(process, session.tool_started, not process.name)
 
 
 def _is_same(process: Process, started: int, otherwise: bool) -> bool:
@@ -125,12 +129,12 @@ def _is_same(process: Process, started: int, otherwise: bool) -> bool:
     return process.started == started if started and process.started else otherwise
 
 
-def is_inside(line: Iterable[Process]) -> bool:
+def is_inside(ancestry: Iterable[Process]) -> bool:
     """Whether an ancestry leads into any session of any home and hub, by an environment mark or by a host above it.
 
     For callers without a list of sessions. A host is not inside its own session, but everything it started is.
     """
-    return any(process.mark or process.name == HOST_NAME for process in line)
+    return any(process.mark or process.name == HOST_NAME for process in ancestry)
 
 
 # A tool can empty its environment and kill its host. It cannot get rid of a hard resource limit: every process that it
@@ -171,8 +175,8 @@ def own_tool(pid: int, host_pid: int, integration: object = None, look: Look | N
     Without this check a caller could name any process as a tool, such as a person's shell, and then all commands of
     that shell would count as the tool's. For an MCP server, the process that started it is accepted.
     """
-    line = trace_ancestry(pid, look or look_at)
-    if not line or any(process.pid == host_pid for process in line):
+    ancestry = trace_ancestry(pid, look or look_at)
+    if not ancestry or any(process.pid == host_pid for process in ancestry):
         return pid  # it has ended, or is a descendant of its host
     host = (look or look_at)(host_pid) if integration == "mcp" else None
     return pid if host is not None and host.parent == pid > 1 else host_pid
@@ -431,13 +435,13 @@ def _words(data: bytes) -> list[int]:
     return [int.from_bytes(data[place : place + _INT], sys.byteorder, signed=True) for place in places]
 
 
-def line_of(peer: Peer) -> tuple[Process, ...]:
+def ancestry_of(peer: Peer) -> tuple[Process, ...]:
     """The peer and its ancestors, nearest first. Empty if the peer is unknown or has ended."""
     if peer.pid <= 0 or peer.started < 0:
         return ()
-    line = trace_ancestry(peer.pid, look_at)
-    same = not peer.started or not line or line[0].started == peer.started
-    return line if same else ()
+    ancestry = trace_ancestry(peer.pid, look_at)
+    same = not peer.started or not ancestry or ancestry[0].started == peer.started
+    return ancestry if same else ()
 
 
 def _meet_listener(link: socket.socket, users: Collection[int] | None) -> tuple[Peer, tuple[Process, ...]]:
@@ -445,10 +449,10 @@ def _meet_listener(link: socket.socket, users: Collection[int] | None) -> tuple[
     peer = meet(link)
     if users is not None and peer.uid not in users:
         raise FalsePeer(f"the program that listens there is of another user ({peer.uid})")
-    line = line_of(peer)
-    if peer.pid and not line:
+    ancestry = ancestry_of(peer)
+    if peer.pid and not ancestry:
         raise FalsePeer("the program that listened there has ended, or does not show which process it is")
-    return peer, line
+    return peer, ancestry
 
 
 def prove_outside(link: socket.socket, users: Collection[int]) -> Peer:
@@ -457,14 +461,14 @@ def prove_outside(link: socket.socket, users: Collection[int]) -> Peer:
     Raises `FalsePeer`, so that we send nothing to a program that a session's tool has put in the place of the hub or of
     a zygote.
     """
-    peer, line = _meet_listener(link, users)
+    peer, ancestry = _meet_listener(link, users)
     for _ in range(_LOOKS):
-        if not is_inside(line) or is_vouched_for(line):
+        if not is_inside(ancestry) or is_vouched_for(ancestry):
             return peer
-        if len(line) < 2 or line[1].name != HOST_NAME:
+        if len(ancestry) < 2 or ancestry[1].name != HOST_NAME:
             break
         time.sleep(_LOOK_EVERY_S)  # a host that just ends no longer confirms its hub, and is still its parent
-        if not (line := line_of(peer)):
+        if not (ancestry := ancestry_of(peer)):
             break
     raise FalsePeer(f"process {peer.pid}, which was started inside a session, listens there")
 
@@ -474,8 +478,8 @@ def prove_host(link: socket.socket) -> Peer:
 
     A caller inside a session is allowed to reach processes that were started inside a session.
     """
-    peer, line = _meet_listener(link, (own_uid(),) if own_uid() else None)
-    below = line and (line[0].mark or is_inside(line[1:]))
+    peer, ancestry = _meet_listener(link, (own_uid(),) if own_uid() else None)
+    below = ancestry and (ancestry[0].mark or is_inside(ancestry[1:]))
     if below and not is_inside(trace_ancestry(os.getpid(), look_at)):
         raise FalsePeer(f"process {peer.pid}, which was started inside a session, listens there")
     return peer
@@ -498,19 +502,19 @@ def voucher(host: int, hub: Process) -> str:
     return f"\0atlasbridge-hub-{host}-{hub.pid}-{hub.started}"
 
 
-def is_vouched_for(line: tuple[Process, ...]) -> bool:
+def is_vouched_for(ancestry: tuple[Process, ...]) -> bool:
     """Whether a host that is itself outside every session confirms that it started this hub."""
-    if sys.platform != "linux" or len(line) < 2 or line[1].name != HOST_NAME:
+    if sys.platform != "linux" or len(ancestry) < 2 or ancestry[1].name != HOST_NAME:
         return False
-    if line[0].mark or line[1].mark or is_inside(line[2:]):
+    if ancestry[0].mark or ancestry[1].mark or is_inside(ancestry[2:]):
         return False
     link = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         link.settimeout(_PATIENCE_S)
-        link.connect(voucher(line[1].pid, line[0]))
+        link.connect(voucher(ancestry[1].pid, ancestry[0]))
         said = meet(link)
     except OSError:
         return False
     finally:
         link.close()
-    return (said.pid, said.started) == (line[1].pid, line[1].started)
+    return (said.pid, said.started) == (ancestry[1].pid, ancestry[1].started)

@@ -182,6 +182,6 @@ def test_a_hook_with_the_same_words_about_something_else_is_not_told(
         for kind, text, target in (shown, waits)
     )
     hook = Hook(told(other))
-    assert hook.line.word_for(replace(ASKED, subject=asked), choice("1")) == ""
-    assert hook.line.word_for(replace(ASKED, subject=other), choice("1")) == "allow"
+    assert hook.line.decision_for(replace(ASKED, subject=asked), choice("1")) == ""
+    assert hook.line.decision_for(replace(ASKED, subject=other), choice("1")) == "allow"
     hook.heard()

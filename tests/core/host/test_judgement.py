@@ -23,5 +23,5 @@ def test_what_a_hook_says_before_anybody_can_judge_is_kept(tmp_path: Path) -> No
         raise AssertionError("nobody judges yet")
 
     analysis = LazyAnalysis(build, Size(), False, lambda loop: None, SessionLog(tmp_path / "log", bench.clock))
-    analysis.tool_said({"kind": "permission", "text": "Bash: ls", "source": "a hook"})
+    analysis.hook_reported({"kind": "permission", "text": "Bash: ls", "source": "a hook"})
     assert analysis.redraw() == b"" and list(built[0]) == [StructuredEventReceived("permission", "Bash: ls", "a hook")]

@@ -11,7 +11,7 @@ def turned(screen: Screen, rest: Rest, seconds: float, also: dict[int, bytes] | 
     lasts = 0.0
     for tick in range(int(seconds * 10)):
         screen.feed(b"\x1b[1;1H" + b"-\\|/"[tick % 4 : tick % 4 + 1] + (also or {}).get(tick, b""))
-        lasts = rest.lasts_s(screen, tick / 10)
+        lasts = rest.stable_s(screen, tick / 10)
     return lasts
 
 
@@ -22,8 +22,8 @@ def test_a_spinner_does_not_keep_a_screen_from_coming_to_rest() -> None:
 def test_a_screen_without_one_rests_from_its_last_change_on() -> None:
     screen, rest = Screen(5, 40), Rest(0.0)
     screen.feed(b"typed")
-    assert rest.lasts_s(screen, 0.2) == 0.0
-    assert rest.lasts_s(screen, 0.3) >= 0.09
+    assert rest.stable_s(screen, 0.2) == 0.0
+    assert rest.stable_s(screen, 0.3) >= 0.09
 
 
 def test_before_a_while_has_passed_everything_counts() -> None:
@@ -37,11 +37,11 @@ def test_what_is_drawn_beside_a_spinner_is_waited_for() -> None:
 def test_a_picture_of_dots_may_move_whenever_it_likes() -> None:
     screen, rest = Screen(5, 40), Rest(0.0)
     screen.feed("⡠⣒⠄ Vibe\x1b[5;1Htyped".encode())
-    rest.lasts_s(screen, 0.0)
+    rest.stable_s(screen, 0.0)
     screen.feed("\x1b[1;1H⢠⢢⠄⠄ Vibe\x1b[5;6H".encode())
-    assert rest.lasts_s(screen, 0.4) == 0.4
+    assert rest.stable_s(screen, 0.4) == 0.4
     screen.feed(b" more")
-    assert rest.lasts_s(screen, 0.5) == 0.0
+    assert rest.stable_s(screen, 0.5) == 0.0
 
 
 def test_a_cursor_that_blinks_in_colour_does_not_keep_a_screen_from_coming_to_rest() -> None:
@@ -49,5 +49,5 @@ def test_a_cursor_that_blinks_in_colour_does_not_keep_a_screen_from_coming_to_re
     lasts = 0.0
     for tick in range(20):
         screen.feed(b"\x1b[1;1H\x1b[7m \x1b[0m" if tick % 2 else b"\x1b[1;1H\x1b[0m \x1b[0m")
-        lasts = rest.lasts_s(screen, tick / 10)
+        lasts = rest.stable_s(screen, tick / 10)
     assert lasts >= 0.9

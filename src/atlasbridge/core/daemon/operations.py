@@ -111,7 +111,7 @@ class Operations:
         if operation is None or self._method(operation) is None:
             return Refused("unknown_op", f"the hub does not know {name!r}", "are both the same version?").to_json()
         if operation is table.HubOperations.notify and peer is not None:
-            who = Caller("cli:local", LOCAL, place, self._caller_check.whence(peer), peer.pid)
+            who = Caller("cli:local", LOCAL, place, self._caller_check.session_of_asker(peer), peer.pid)
         try:
             given = operation.read(message)
         except BadValue as error:

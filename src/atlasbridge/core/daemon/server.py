@@ -128,7 +128,7 @@ class Handshake:
 
 log = logging.getLogger(__name__)
 _WAITING = 4096  # a thousand hosts reconnect at once after a restart of the hub
-MOST_STRANGERS = 1024  # connections that have not completed the handshake; beyond this, the oldest is closed
+MOST_UNPROVEN = 1024  # connections that have not completed the handshake; beyond this, the oldest is closed
 
 Address = tuple[str, int]
 
@@ -195,7 +195,7 @@ class LoopbackListener:
         self._whose = whose
         self._pass = Pass(0, new_key())
         self._handshake = Handshake()
-        self._strangers: dict[asyncio.StreamWriter, None] = {}
+        self._unproven: dict[asyncio.StreamWriter, None] = {}
 
     async def open(self, connected: Connected) -> asyncio.Server:
         self._path.unlink(missing_ok=True)
@@ -212,16 +212,16 @@ class LoopbackListener:
         return server
 
     async def admit(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> Peer | None:
-        self._strangers[writer] = None
-        if len(self._strangers) > MOST_STRANGERS:
-            next(iter(self._strangers)).transport.abort()
+        self._unproven[writer] = None
+        if len(self._unproven) > MOST_UNPROVEN:
+            next(iter(self._unproven)).transport.abort()
         try:
             async with asyncio.timeout(PATIENCE_S):
                 introduced = await self._prove(reader, writer)
         except (TimeoutError, asyncio.IncompleteReadError):
             introduced = None
         finally:
-            self._strangers.pop(writer, None)
+            self._unproven.pop(writer, None)
         if introduced is None:
             log.warning("a connection that does not know the hub's key was refused")
             return None
@@ -348,7 +348,9 @@ class HubServer:
         session = hello["session"]
         hello.setdefault("integration", hello.get("door"))  # as versions before 0.1.0 say it
         session["host_pid"] = peer.pid or int(session["host_pid"])
-        session["label"] = self._caller_check.mark(str(session.get("label", "")), self._caller_check.whence(peer))
+        session["label"] = self._caller_check.mark(
+            str(session.get("label", "")), self._caller_check.session_of_asker(peer)
+        )
         session["pid"] = own_tool(int(session["pid"]), session["host_pid"], hello.get("integration"))
         tool = look_at(session["pid"])
         link = HostLink(

@@ -68,25 +68,27 @@ class CallerCheck:
         unknown."""
         if peer is None:
             return UNTRACED
-        line = trace_ancestry(peer.pid, self._look) if peer.pid > 0 else ()
-        known = line and peer.started in (0, line[0].started)
-        inside_session = decide_inside_session(line, self._near(line)) if known else UNTRACED
+        ancestry = trace_ancestry(peer.pid, self._look) if peer.pid > 0 else ()
+        known = ancestry and peer.started in (0, ancestry[0].started)
+        inside_session = decide_inside_session(ancestry, self._near(ancestry)) if known else UNTRACED
         return OTHER_USER if inside_session in ("", UNTRACED) and not self._decides(peer.uid) else inside_session
 
     def _decides(self, uid: int) -> bool:
         """Whether a program of this user is a person's, where no session is behind it."""
         return uid == own_uid() or uid in self._members()
 
-    def whence(self, peer: Peer) -> str:
+    def session_of_asker(self, peer: Peer) -> str:
         """Returns the session inside which a question was asked, whichever user's; "" if none is visible."""
         if peer.pid <= 0:
             return ""
-        line = trace_ancestry(peer.pid, self._look)
-        if not line or peer.started not in (0, line[0].started):
+        ancestry = trace_ancestry(peer.pid, self._look)
+        if not ancestry or peer.started not in (0, ancestry[0].started):
             return UNTRACED
-        others = [home for home in self._near(line) if home.host_pid != peer.pid]  # without its own other questions
+        others = [
+            session for session in self._near(ancestry) if session.host_pid != peer.pid
+        ]  # without its own other questions
         # a host is not inside its own session
-        return decide_inside_session((replace(line[0], name=""), *line[1:]), others)
+        return decide_inside_session((replace(ancestry[0], name=""), *ancestry[1:]), others)
 
     async def peer_of(self, client: tuple[str, int], server: tuple[str, int]) -> Peer:
         """Returns the peer of a loopback connection that has proved that it has the key; pid 0 if it is unknown."""
@@ -124,11 +126,11 @@ class CallerCheck:
     def _users(self) -> frozenset[int]:
         return frozenset({own_uid(), *self._guests(), *(link.uid for link in self._hub.hosts.all())})
 
-    def _near(self, line: tuple[Process, ...]) -> list[SessionProcesses]:
+    def _near(self, ancestry: tuple[Process, ...]) -> list[SessionProcesses]:
         """The sessions that can be related to this ancestry; usually one or none."""
-        terminals = {process.tty for process in line if process.tty}
+        terminals = {process.tty for process in ancestry if process.tty}
         here = [link.session_id for link in self._hub.hosts.all() if link.tty in terminals] if terminals else []
-        return self._with_links(self._hub.ledger.processes([process.pid for process in line], here))
+        return self._with_links(self._hub.ledger.processes([process.pid for process in ancestry], here))
 
     def _all_sessions(self) -> list[SessionProcesses]:
         return self._with_links(self._hub.ledger.processes())
@@ -271,11 +273,11 @@ def _session_of_peer(found: Socket, sessions: tuple[SessionProcesses, ...]) -> s
     """A process can end before its ancestors are read. For example, a child of a person's browser has the browser's
     sockets until it executes its program. Then we look again at who has the socket."""
     for _ in range(_TRIES):
-        lines = [trace_ancestry(pid, look_at) for pid in _owners(found)]
-        for line in lines:
-            if line and (inside_session := decide_inside_session(line, sessions)):
+        ancestries = [trace_ancestry(pid, look_at) for pid in _owners(found)]
+        for ancestry in ancestries:
+            if ancestry and (inside_session := decide_inside_session(ancestry, sessions)):
                 return inside_session
-        if lines and all(lines):
+        if ancestries and all(ancestries):
             return ""
     return None
 

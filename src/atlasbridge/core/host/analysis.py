@@ -130,7 +130,7 @@ class LazyAnalysis:
                     hub.state_changed(self._attached, self._size.rows, self._size.cols)
                     hub.stop_changed(self._stopped)
                     if self._adapter:
-                        hub.adapter_said(self._adapter)
+                        hub.adapter_reported(self._adapter)
                 if self._hub:
                     self._start_hub_task(hub.run)
             return self._parts
@@ -152,13 +152,13 @@ class LazyAnalysis:
         """Records typed keys without waking any thread, because it is called between a key and its echo."""
         return self._events.append
 
-    def adapter_said(self, told: dict[str, Any]) -> None:
+    def adapter_reported(self, told: dict[str, Any]) -> None:
         if self._parts is None:
             self._adapter |= told
         else:
-            self._parts[1].adapter_said(told)
+            self._parts[1].adapter_reported(told)
 
-    def tool_said(self, message: Mapping[str, Any]) -> None:
+    def hook_reported(self, message: Mapping[str, Any]) -> None:
         """Handles a report of a hook. Reports from before the analysis exists are kept."""
         from atlasbridge.core.detection.events import StructuredEventReceived
         from atlasbridge.core.prompt.model import told_subject

@@ -21,8 +21,8 @@ from atlasbridge.core.peer import (
     UNPROVEN,
     Peer,
     SessionProcesses,
+    ancestry_of,
     decide_inside_session,
-    line_of,
     look_at,
     meet,
     read_peer,
@@ -357,28 +357,28 @@ _PATIENCE_S = 0.2
 
 def is_inside_session(peer: Peer, tool_pid: int, attach_sockets: Path, own: Path) -> bool:
     """Also true if it is unknown: a person's terminal exists as long as the person uses it."""
-    line = line_of(peer)
-    if not line:
+    ancestry = ancestry_of(peer)
+    if not ancestry:
         return True
-    homes = [SessionProcesses(own.stem, os.getpid(), tool_pid, started_at(os.getpid()), started_at(tool_pid))]
+    sessions = [SessionProcesses(own.stem, os.getpid(), tool_pid, started_at(os.getpid()), started_at(tool_pid))]
     if sys.platform != "linux":  # on Linux, a host is recognised by its name
         found = (
             (attach_socket, _holder(attach_socket))
             for attach_socket in attach_sockets.glob("*.sock")
             if attach_socket != own
         )
-        homes += [
+        sessions += [
             SessionProcesses(attach_socket.stem, host.pid, 0, host.started) for attach_socket, host in found if host.pid
         ]
-    return bool(decide_inside_session(line, homes))
+    return bool(decide_inside_session(ancestry, sessions))
 
 
 def is_inside(peer: Peer, tool_pid: int) -> bool:
     """Whether the peer is this host's own tool, or a descendant that is still attached to it, such as a hook. An orphan
     of the tool is a child of the host, so it does not count; neither does a process that has ended."""
-    found = trace_ancestry(peer.pid, look_at) if peer.started == UNPROVEN else line_of(peer)  # a hook has no nonce
-    line = [process.pid for process in found]
-    return tool_pid in line and os.getpid() in line[line.index(tool_pid) + 1 :]
+    found = trace_ancestry(peer.pid, look_at) if peer.started == UNPROVEN else ancestry_of(peer)  # a hook has no nonce
+    ancestry = [process.pid for process in found]
+    return tool_pid in ancestry and os.getpid() in ancestry[ancestry.index(tool_pid) + 1 :]
 
 
 def _holder(attach_socket: Path) -> Peer:
@@ -426,7 +426,7 @@ class AttachedClient:
         return None if self._caller is None else self._caller.attachment
 
     @property
-    def taken(self) -> bool:
+    def is_attached(self) -> bool:
         return self._caller is not None
 
     def signal(self, data: bytes) -> None:
@@ -436,7 +436,7 @@ class AttachedClient:
             if data and attachment is not None and attachment.output_is_terminal:
                 attachment.write_soon(data)
 
-    def take(
+    def attach(
         self,
         caller: Caller,
         fds: tuple[int, int],
@@ -455,7 +455,7 @@ class AttachedClient:
             caller.say({"m": "failed", "status": 1, "text": "a session cannot be shown inside itself"})
             return
         with self._lock:
-            self.vacate(self.attachment, "stolen" if steal else "taken")
+            self.detach(self.attachment, "stolen" if steal else "taken")
             attachment = caller.attachment = Attachment(*fds)
             attachment.ahead, attachment.end_of_file = ahead, bytes((eof,))
             self._caller, self._own_size, caller.shows = caller, None, False
@@ -476,13 +476,13 @@ class AttachedClient:
                 return
             self._size = size
             self._pty.resize(size)
-            self._analysis.changed(size, self.taken)
+            self._analysis.changed(size, self.is_attached)
 
     def lend_size(self, rows: int, cols: int) -> None:
         """To a page that watches, while no terminal is attached; 0: the session gets its own size back."""
         with self._lock:
             own, self._own_size = self._own_size or self._size, None
-            if self.taken:
+            if self.is_attached:
                 return
             if rows and cols:
                 self._own_size = own
@@ -495,7 +495,7 @@ class AttachedClient:
         with self._lock:
             self.resize(Size(max(self._size.rows, self._rows_alone), self._size.cols))
 
-    def vacate(self, attachment: Attachment | None, why: str) -> None:
+    def detach(self, attachment: Attachment | None, why: str) -> None:
         """Releases this terminal, unless another one has already taken over."""
         with self._lock:
             caller = self._caller

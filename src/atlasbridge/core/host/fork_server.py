@@ -33,7 +33,7 @@ from atlasbridge.core.host.spawn_request import (
     wants_zygote,
 )
 from atlasbridge.core.host.supervisor import SessionLog
-from atlasbridge.core.peer import is_inside, line_of, look_at, meet, trace_ancestry
+from atlasbridge.core.peer import ancestry_of, is_inside, look_at, meet, trace_ancestry
 from atlasbridge.core.process import own_environ, own_python, unpack_fds
 
 MOST = 8  # fork servers per home; further kinds of clients do without
@@ -248,10 +248,10 @@ def check_client(connection: socket.socket) -> None:
     peer = meet(connection, listens=True)
     if peer.uid != os.getuid():
         raise Refused("another user")
-    line = line_of(peer)
-    if not line:
+    ancestry = ancestry_of(peer)
+    if not ancestry:
         raise Refused("a process that cannot be traced")
-    if is_inside(line):
+    if is_inside(ancestry):
         raise Refused("from inside a session")
 
 

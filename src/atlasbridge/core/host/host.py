@@ -86,8 +86,8 @@ class SessionHost(SessionBase):
             settings.input_backlog_bytes,
             typed=self._analysis.keys_typed,
             paused=self._analysis.notice,
-            left=lambda attachment: self._attached_client.vacate(attachment, "detached"),
-            lost=lambda attachment: self._attached_client.vacate(attachment, "closed"),
+            left=lambda attachment: self._attached_client.detach(attachment, "detached"),
+            lost=lambda attachment: self._attached_client.detach(attachment, "closed"),
         )
         self._output = OutputRelay(
             pty, self._input_writer, self._ring, clock, ended=self._output_ended, lost=self._output_lost
@@ -118,7 +118,7 @@ class SessionHost(SessionBase):
         else:
             self._attached_client.grow()
         while not self._is_over():
-            if self._attached_client.taken or self._attach_socket.empty or self._clock.now() > start_by:
+            if self._attached_client.is_attached or self._attach_socket.empty or self._clock.now() > start_by:
                 self._start_reading()
             if self._supervisor.failed:
                 self._give_up()
@@ -130,7 +130,7 @@ class SessionHost(SessionBase):
         """Releases a terminal that is gone. If nobody reads from the pipe, the tool gets SIGPIPE, as it would without
         us."""
         if attachment.output_is_terminal:
-            self._attached_client.vacate(attachment, "closed")
+            self._attached_client.detach(attachment, "closed")
             return
         self._pty.signal(signal.SIGPIPE)
         self._end_by = self._clock.now() + _AFTER_BROKEN_PIPE_S
@@ -158,14 +158,14 @@ class SessionHost(SessionBase):
         self._wakeup.clear()
         for caller, message in self._attach_socket.serve(ready):
             if message is None:
-                self._attached_client.vacate(caller.attachment, "gone")
+                self._attached_client.detach(caller.attachment, "gone")
                 self._adapter.leave(caller)
                 if self._hook is not None:
                     self._hook.leave(caller)
             else:
                 self._obey(caller, message)
 
-    def _adapter_said(self, text: str) -> None:
+    def _adapter_reported(self, text: str) -> None:
         try:
             told = json.loads(text)
         except (ValueError, RecursionError):
@@ -173,7 +173,7 @@ class SessionHost(SessionBase):
         if isinstance(told, dict):
             if fault := told.get("fault"):
                 self._journal.note("the adapter failed", fault=str(fault), traceback=str(told.pop("traceback", "")))
-            self._analysis.adapter_said(told)
+            self._analysis.adapter_reported(told)
 
     def _hang_up_in_time(self, timeout_s: float) -> float:
         left_s = (self._end_by or 0.0) - self._clock.now()
@@ -205,9 +205,9 @@ class SessionHost(SessionBase):
         if self._pty.stopped() is not self._stopped:
             self._stopped = not self._stopped
             self._analysis.stopped(self._stopped)
-        if self._stopped and self._attached_client.taken:
+        if self._stopped and self._attached_client.is_attached:
             self._let_output_through()
-            self._attached_client.vacate(self._attached_client.attachment, "stopped")
+            self._attached_client.detach(self._attached_client.attachment, "stopped")
 
     def _let_output_through(self) -> None:
         """Output from before a stop still belongs on the terminal that is about to be released."""
@@ -220,7 +220,7 @@ class SessionHost(SessionBase):
         """Attaches a terminal. A stopped tool continues when its terminal returns or another one attaches."""
         back, past, steal = (bool(message.get(name)) for name in ("back", "past", "steal"))
         ahead, eof = int(message.get("ahead", 0)), int(message.get("eof", 4)) & 0xFF
-        self._attached_client.take(caller, fds, size_in(message), past, back, steal, ahead, eof)
+        self._attached_client.attach(caller, fds, size_in(message), past, back, steal, ahead, eof)
         if steal:
             self._attach_socket.tell_viewers({"m": "detached", "why": "stolen"})
         if back or (caller.peer is not None and self._pty.poll() is None and self._pty.stopped()):
@@ -240,16 +240,16 @@ class SessionHost(SessionBase):
             case "size" if caller.attachment is not None and caller.attachment is self._attached_client.attachment:
                 self._attached_client.resize(size_in(message))
             case "leave":
-                self._attached_client.vacate(caller.attachment, "detached")
+                self._attached_client.detach(caller.attachment, "detached")
             case "injected" if self._attach_socket.is_inside(caller, self._pty.pid):
                 self._adapter.take_result(message)
             case "structured" if message.get("kind") == "adapter" and self._attach_socket.is_inside(
                 caller, self._pty.pid
             ):
-                self._adapter_said(str(message.get("text", "")))
+                self._adapter_reported(str(message.get("text", "")))
             case "structured" if self._attach_socket.is_inside(caller, self._pty.pid):
                 if self._adapter.report(caller, message):
-                    self._analysis.tool_said(message)
+                    self._analysis.hook_reported(message)
                     if self._hook is not None:
                         self._hook.offer(caller, message)
             case "structured":

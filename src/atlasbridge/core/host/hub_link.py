@@ -232,7 +232,7 @@ class HubSide:
             self._stopped = stopped
             self.post({"m": "state", "stopped": stopped})
 
-    def adapter_said(self, told: dict[str, Any]) -> None:
+    def adapter_reported(self, told: dict[str, Any]) -> None:
         self._adapter |= told
         self.post({"m": "state", "adapter": self._adapter})
 

@@ -33,16 +33,16 @@ class AdapterConnection:
 
     def __init__(self) -> None:
         self._peer: AdapterPeer | None = None
-        self.last_told = ""  # its open prompt, as it was reported
-        self._word: Outcome | None = None
-        self._spoken = threading.Event()
+        self.last_report = ""  # its open prompt, as it was reported
+        self._result: Outcome | None = None
+        self._result_arrived = threading.Event()
         self._lock = threading.Lock()
         self._waiting: list[tuple[str, str]] | None = None  # kind and text of the reports that wait
 
     def take_result(self, message: dict[str, Any]) -> None:
         failed = str(message.get("error") or "")
-        self._word = Outcome("failed", failed) if failed else Outcome("typed")
-        self._spoken.set()
+        self._result = Outcome("failed", failed) if failed else Outcome("typed")
+        self._result_arrived.set()
 
     def report(self, peer: AdapterPeer, message: dict[str, Any]) -> bool:
         """Returns whether this report is to be handled now; otherwise `release` returns it."""
@@ -53,20 +53,20 @@ class AdapterConnection:
                 self._waiting.append((kind, text))
                 return False
             if prompt:
-                self._peer, self.last_told = peer, text
+                self._peer, self.last_report = peer, text
             return True
 
     def release(self) -> list[tuple[str, str]]:
         """The result is recorded: returns the reports that came in the meantime."""
         with self._lock:
             waiting, self._waiting = self._waiting or [], None
-            self.last_told = next((text for kind, text in reversed(waiting) if kind == "prompt"), self.last_told)
+            self.last_report = next((text for kind, text in reversed(waiting) if kind == "prompt"), self.last_report)
         return waiting
 
     def leave(self, peer: object) -> None:
         if self._peer is peer:
-            self._peer, self._word = None, Outcome("failed", "its adapter has ended")
-            self._spoken.set()
+            self._peer, self._result = None, Outcome("failed", "its adapter has ended")
+            self._result_arrived.set()
 
     @property
     def injects(self) -> bool:
@@ -74,15 +74,15 @@ class AdapterConnection:
 
     def inject(self, keys: bytes, by: str, nonce: str, timeout_s: float) -> Outcome:
         """Has the adapter type the reply, and waits for the result: only then does it count as typed."""
-        self._spoken.clear()
+        self._result_arrived.clear()
         with self._lock:
             self._waiting = []
         peer, said = self._peer, {"m": "inject", "keys": keys.decode("latin-1"), "by": by, "nonce": nonce}
         if peer is None or not peer.tell(said):
             return Outcome("failed", "its adapter has ended")
-        if not self._spoken.wait(timeout_s) or self._word is None:
+        if not self._result_arrived.wait(timeout_s) or self._result is None:
             return Outcome("failed", f"its adapter did not take the reply within {timeout_s:.0f} seconds")
-        return self._word
+        return self._result
 
 
 @frozen

@@ -81,7 +81,7 @@ class HookConnection:
         with self._lock:
             self._close()
 
-    def word_for(self, prompt: Prompt, answer: Answer) -> str:
+    def decision_for(self, prompt: Prompt, answer: Answer) -> str:
         """The decision for the hook; "" if this answer or this prompt must be typed."""
         subject = prompt.subject
         if self._caller is None or subject is None or subject.source not in _SOURCES:
@@ -131,7 +131,7 @@ class Rest:
         self._rows: list[str] = []
         self._changes: dict[int, int] = {}
 
-    def lasts_s(self, screen: Any, now: float) -> float:
+    def stable_s(self, screen: Any, now: float) -> float:
         """Seconds since the last change that counts."""
         if screen.version != self._version:
             self._version = screen.version
@@ -214,7 +214,7 @@ class Walk:
         self._among = tuple(choice.label for choice in typing.prompt.choices)
         for number, step in enumerate(steps, 1):
             if number > 1:
-                why = self._moved(steps[: number - 1], typing)
+                why = self._why_another_prompt(steps[: number - 1], typing)
                 if why and _decides(steps[number - 2].keys):
                     return Outcome("typed", FIRST_KEY if _has_text(steps[number - 1 :]) else "")
                 if why:
@@ -222,19 +222,25 @@ class Walk:
                 before = self.watch.screen.version
                 if not self.input_writer.send(step.keys):
                     return GONE
-            ended = self._finish(step, before, typing, number, steps)
+            ended = self._await_step(step, before, typing, number, steps)
             if ended is not None:
                 return ended
         return Outcome("typed")
 
-    def _finish(self, step: Step, before: int, typing: Typing, number: int, steps: tuple[Step, ...]) -> Outcome | None:
+    def _await_step(
+        self, step: Step, before: int, typing: Typing, number: int, steps: tuple[Step, ...]
+    ) -> Outcome | None:
         """Waits for the condition of the step. A returned outcome ends the walk."""
         count = len(steps)
         match step.until:
             case When.MAY_LEAVE:
                 return self._leaves(typing, number, steps)
             case Only(text):
-                return None if self._came_to(text, before, typing) and self._closed(step, typing) else Outcome("typed")
+                return (
+                    None
+                    if self._text_appeared(text, before, typing) and self._closed(step, typing)
+                    else Outcome("typed")
+                )
             case Reach(text):
                 reached = self._reach(step.keys, text, before)
             case until:
@@ -248,7 +254,7 @@ class Walk:
 
     # Is the next key still for this prompt?
 
-    def _moved(self, typed: tuple[Step, ...], typing: Typing) -> str:
+    def _why_another_prompt(self, typed: tuple[Step, ...], typing: Typing) -> str:
         """Why the next key would not reach the same prompt as the first; "" if it would."""
         if not self._same_reader(typing):
             return "another program reads the terminal now"
@@ -262,7 +268,7 @@ class Walk:
         """Whether the prompt is gone, perhaps only for the moment in which the tool draws it again."""
         with self.watch.lock:
             self.watch.absorb()
-            drawn = self._stands(typed[-1].keys) or self._only_echoed(typed, typing)
+            drawn = self._ends_at_cursor(typed[-1].keys) or self._only_echoed(typed, typing)
             return self.watch.has_left(typing.prompt.digest) and not (drawn and self.watch.opened is not None)
 
     def _same_reader(self, typing: Typing) -> bool:
@@ -274,7 +280,7 @@ class Walk:
             self.pause(LOOK_S)
         return True
 
-    def _stands(self, keys: bytes) -> bool:
+    def _ends_at_cursor(self, keys: bytes) -> bool:
         """Whether the typed text ends at the cursor: then it was drawn, however the line wrapped or scrolled."""
         tail = _dense(keys.decode("utf-8", "replace"))[-_TAIL:]
         return bool(tail) and self._left_of_cursor().endswith(tail)
@@ -306,8 +312,8 @@ class Walk:
         drained = self._drained()
         rest = _has_text(steps[number:])
         typed = steps[:number]
-        shown = self._held(lambda: rest and self._stands(steps[number - 1].keys))
-        gone = self._held(lambda: self.watch.has_left(typing.prompt.digest) and not self._only_echoed(typed, typing))
+        shown = self._lasting(lambda: rest and self._ends_at_cursor(steps[number - 1].keys))
+        gone = self._lasting(lambda: self.watch.has_left(typing.prompt.digest) and not self._only_echoed(typed, typing))
         give_up_at = self.clock.now() + self.settings.step_timeout_s
         wait_until: float | None = None  # starts when the tool has read the key
         while self.clock.now() < give_up_at:
@@ -332,7 +338,7 @@ class Walk:
 
     # Conditions
 
-    def _came_to(self, text: str, before: int, typing: Typing) -> bool:
+    def _text_appeared(self, text: str, before: int, typing: Typing) -> bool:
         """Whether the text is on the screen that the key has led to; the current screen can still be from the previous
         key. If the question itself contained the text (a command can), one more occurrence is needed."""
         self._await(When.REDRAWN, before)
@@ -351,7 +357,7 @@ class Walk:
         for _ in range(_MOST_MOVES):
             if not (self._await(When.CHANGED, before) and self._await(When.SETTLED, 0)):
                 return False
-            if self._shows(text) and self._wait_for(self._held(lambda: self._shows(text)), 2 * _HELD_S):
+            if self._shows(text) and self._wait_for(self._lasting(lambda: self._shows(text)), 2 * _HELD_S):
                 return True
             before = self.watch.screen.version
             if not self.input_writer.send(keys):
@@ -389,10 +395,10 @@ class Walk:
                 wide = self.watch.screen.cols + 1  # spaces after the end of a line count as well
                 return lambda: any(text in line.ljust(wide) for line in self.watch.screen.lines())
             case Shows(text):
-                return self._held(lambda: self._shows(text))
+                return self._lasting(lambda: self._shows(text))
         assert_never(until)
 
-    def _held(self, condition: Callable[[], bool]) -> Callable[[], bool]:
+    def _lasting(self, condition: Callable[[], bool]) -> Callable[[], bool]:
         """Returns a condition that is true once `condition` has been true for a moment without interruption."""
         since: float | None = None
 
@@ -431,7 +437,7 @@ class Walk:
     def _settled(self, rest_s: float = 0.0) -> Callable[[], bool]:
         rest_s = max(rest_s, self.settings.inject_settle_ms / 1000)
         rest = Rest(self.clock.now())
-        return lambda: rest.lasts_s(self.watch.screen, self.clock.now()) >= rest_s
+        return lambda: rest.stable_s(self.watch.screen, self.clock.now()) >= rest_s
 
     def _shows(self, text: str) -> bool:
         with self.watch.lock:
@@ -534,7 +540,7 @@ class Typist:
         if by_adapter:
             return self._inject(prompt_id, prompt, b"".join(step.keys for step in steps))
         with self._watch.lock:
-            word = self._hook.word_for(prompt, answer)
+            word = self._hook.decision_for(prompt, answer)
             if word and self._hook.send(word, answer.reason):
                 self._watch.begin_typing(prompt_id, prompt.digest, several=False, detail=BY_HOOK)
                 return Outcome("typed", BY_HOOK)
@@ -556,7 +562,7 @@ class Typist:
                 self._watch.handle(StructuredEventReceived("resolved", "", ""))
             else:
                 self._watch.refuse(prompt_id, outcome)
-                self._watch.handle(StructuredEventReceived("prompt", self._adapter.last_told, ""))
+                self._watch.handle(StructuredEventReceived("prompt", self._adapter.last_report, ""))
             for kind, text in self._adapter.release():
                 self._watch.handle(StructuredEventReceived(kind, text, ""))
         return outcome

@@ -324,14 +324,14 @@ _POLLS = (Waits.POLL, Waits.PPOLL, Waits.SELECT, Waits.EPOLL, Waits.EPOLL_TIMESP
 
 
 @frozen
-class Line:
+class Terminal:
     """A terminal, identified by its number and, if known, by its file system."""
 
     index: int
     filesystem: int | None
 
     @classmethod
-    def of(cls, index: int) -> Line:
+    def of(cls, index: int) -> Terminal:
         device = os.makedev(_PTS_MAJOR, index)
         try:
             status = os.stat(f"/dev/pts/{index}")
@@ -357,7 +357,7 @@ class Line:
         return device == self.device and self.filesystem in (None, filesystem)
 
 
-NOWHERE = Line((1 << 20) - 1, -1)  # no descriptor is this terminal
+NOWHERE = Terminal((1 << 20) - 1, -1)  # no descriptor is this terminal
 
 
 @frozen
@@ -377,7 +377,7 @@ class Wait:
         return quiet and not self.others
 
 
-def classify(process: Process, tid: int, line: Line) -> Wait:
+def classify(process: Process, tid: int, terminal: Terminal) -> Wait:
     """Raises PermissionError if the thread cannot be inspected."""
     call = blocked_call(process.pid, tid)
     if call is None:
@@ -386,28 +386,28 @@ def classify(process: Process, tid: int, line: Line) -> Wait:
     if waits is None and call.number in _COMPAT and is_32_bit(process.pid):
         waits = _COMPAT[call.number]
     if waits in (Waits.READ, Waits.SOCKET):
-        return _wait_on_one(process, call.args[0], waits, line)
+        return _wait_on_one(process, call.args[0], waits, terminal)
     if waits in _POLLS:
-        return _wait_on_many(process, call, waits, line)
+        return _wait_on_many(process, call, waits, terminal)
     if waits is Waits.FUTEX:
         return Wait(waits, timeout=_SOME_S if call.args[3] else 0.0)
     return Wait(waits or Waits.SLEEP, timeout=_SOME_S if waits is Waits.SLEEP else 0.0)
 
 
-def _wait_on_one(process: Process, fd: int, waits: Waits, line: Line) -> Wait:
-    if line.is_open_as(process, fd):
+def _wait_on_one(process: Process, fd: int, waits: Waits, terminal: Terminal) -> Wait:
+    if terminal.is_open_as(process, fd):
         return Wait(waits, reads=True)
     return Wait(waits, others=_outside(process.pid, [fd]))
 
 
-def _wait_on_many(process: Process, call: BlockedCall, waits: Waits, line: Line) -> Wait:
+def _wait_on_many(process: Process, call: BlockedCall, waits: Waits, terminal: Terminal) -> Wait:
     try:
         fds = _watched(process.pid, call, waits)
     except PermissionError:
         raise
     except OSError:  # the memory is not such a list, or the process is exiting
         return Wait(waits, timeout=_SOME_S)
-    ours = [fd for fd in fds if line.is_open_as(process, fd)]
+    ours = [fd for fd in fds if terminal.is_open_as(process, fd)]
     rest = [fd for fd in fds if fd not in ours]
     timers = any(timer_is_set(process.pid, fd) for fd in rest if "timerfd" in descriptor(process.pid, fd))
     timeout = _wakes_after(process.pid, call, waits) or (_SOME_S if timers else 0.0)
@@ -622,13 +622,13 @@ def group_members(group: int, child: int) -> Iterator[Process]:
         yield from (process for process in every_process() if process.group == group)
 
 
-def examine(process: Process, line: Line) -> Member:
+def examine(process: Process, terminal: Terminal) -> Member:
     member = Member(process)
     if process.state in "Tt":
         return member
     try:
         for tid in threads(process.pid):
-            member.waits.append(classify(process, tid, line))
+            member.waits.append(classify(process, tid, terminal))
             if member.reads_in_main:
                 break
     except PermissionError:
@@ -636,14 +636,14 @@ def examine(process: Process, line: Line) -> Member:
     return member
 
 
-def is_signalled(process: Process, line: Line) -> bool:
+def is_signalled(process: Process, terminal: Terminal) -> bool:
     """Whether the kernel sends it a signal when keys arrive on the terminal, so that it blocks in no read of it."""
     for fd in descriptors(process.pid):
         try:
             flags = re.search(rb"flags:\s+(\d+)", read_bytes(f"/proc/{process.pid}/fdinfo/{fd}"))
         except OSError:
             continue
-        if flags and int(flags[1], 8) & os.O_ASYNC and line.is_open_as(process, fd):
+        if flags and int(flags[1], 8) & os.O_ASYNC and terminal.is_open_as(process, fd):
             return True
     return False
 
@@ -656,9 +656,9 @@ _FIRST_PAUSE_S = 0.5
 _LONGEST_PAUSE_S = 4.0
 
 
-class Strangers:
-    def __init__(self, line: Line) -> None:
-        self.line = line
+class OutsideReaders:
+    def __init__(self, terminal: Terminal) -> None:
+        self.terminal = terminal
         self._known: dict[int, int] = {}  # process, and its descriptor of the terminal
         self._about: Hashable = None
         self._again_at = 0.0
@@ -672,27 +672,27 @@ class Strangers:
         held = [process for pid in self._known if (process := self._still_holds(pid)) is not None]
         if held or now < self._again_at:
             return held
-        found = list(holders(self.line))
+        found = list(holders(self.terminal))
         self._known = {process.pid: fd for process, fd in found}
         self._again_at, self._pause_s = now + self._pause_s, min(2 * self._pause_s, _LONGEST_PAUSE_S)
         return [process for process, _ in found]
 
     def _still_holds(self, pid: int) -> Process | None:
         process = read_process(pid)
-        gone = process is None or process.state in "ZX" or not self.line.is_open_as(process, self._known[pid])
+        gone = process is None or process.state in "ZX" or not self.terminal.is_open_as(process, self._known[pid])
         return None if gone else process
 
 
-def holders(line: Line) -> Iterator[tuple[Process, int]]:
+def holders(terminal: Terminal) -> Iterator[tuple[Process, int]]:
     """Every inspectable process with another or no controlling terminal that has this terminal open, with its
     descriptor."""
-    name = f"/dev/pts/{line.index}"
+    name = f"/dev/pts/{terminal.index}"
     ourselves = os.getpid()
     for process in every_process():
-        if process.terminal == line.device or process.pid == ourselves:
+        if process.terminal == terminal.device or process.pid == ourselves:
             continue
         for fd, link in descriptors(process.pid).items():
-            if link == name and line.is_open_as(process, fd):
+            if link == name and terminal.is_open_as(process, fd):
                 yield process, fd
                 break
 
@@ -771,8 +771,8 @@ class LinuxProbe:
     def __init__(self, master_fd: int, child_pid: int) -> None:
         self._master = master_fd
         self._child = child_pid
-        self._line = Line.of(_terminal_number(master_fd))
-        self._strangers = Strangers(self._line)
+        self._terminal = Terminal.of(_terminal_number(master_fd))
+        self._outside_readers = OutsideReaders(self._terminal)
         self._mode: tuple[bool | None, bool | None] = (None, None)  # echo, canonical
         self._share = Share()
         self._stillness = Stillness()
@@ -782,7 +782,9 @@ class LinuxProbe:
         for _ in range(TURNS):
             self._mode = echo, canonical = echo_and_canon(self._master)
             group = foreground_group(self._master)
-            answer = self._judge(self._line, group, self._child, input_age_s, canonical is True and echo is False, 0)
+            answer = self._judge(
+                self._terminal, group, self._child, input_age_s, canonical is True and echo is False, 0
+            )
             if echo_and_canon(self._master) == self._mode:
                 break  # otherwise the program changed them during this look, and a secret could pass for a line
         if answer.echo is None:
@@ -790,11 +792,11 @@ class LinuxProbe:
         return replace(answer, called=answer.pid not in (0, self._child) and not answer.rows)
 
     def _judge(
-        self, line: Line, group: int, child: int, input_age_s: float | None, secret: bool, depth: int
+        self, terminal: Terminal, group: int, child: int, input_age_s: float | None, secret: bool, depth: int
     ) -> ProbeAnswer:
         members: list[Member] = []
         for process in group_members(group, child):
-            member = examine(process, line)
+            member = examine(process, terminal)
             if member.reads_in_main:
                 return _timed(_answer(ProbeState.READING, "blocks in read on the terminal", process), reads=True)
             members.append(member)
@@ -802,18 +804,18 @@ class LinuxProbe:
             return ProbeAnswer(ProbeState.UNKNOWN, "no foreground process")
         if self._mode[1] is False and not any(member.attends for member in members):
             for member in members:
-                if is_signalled(member.process, line):
+                if is_signalled(member.process, terminal):
                     member.waits.append(Wait(Waits.SIGNAL, watches=True))
         share = self._share.of(group, [member.process.pid for member in members]) if depth == 0 else 0.0
         return self._judge_members(members, input_age_s, secret, share, depth)
 
-    def _judge_strangers(self, group: int, input_age_s: float | None) -> ProbeAnswer | None:
+    def _judge_outside_readers(self, group: int, input_age_s: float | None) -> ProbeAnswer | None:
         """A program of another session can serve the terminal while the foreground group only waits for its end. Such a
         program has switched off canonical mode or the echo."""
         if self._mode == (True, True):
             return None
-        for process in self._strangers.look((group, self._mode), time.monotonic()):
-            member = examine(process, self._line)
+        for process in self._outside_readers.look((group, self._mode), time.monotonic()):
+            member = examine(process, self._terminal)
             if member.attends:
                 return self._inside(member, input_age_s, 0) or self._judge_loop(member, input_age_s, 0.0, 0)
         return None
@@ -827,7 +829,7 @@ class LinuxProbe:
         answers = [self._judge_loop(member, input_age_s, share, depth) for member in leaves]
         if answers:
             return min(answers, key=lambda answer: _STRENGTH[answer.state])
-        served = self._judge_strangers(members[0].process.group, input_age_s) if depth == 0 else None
+        served = self._judge_outside_readers(members[0].process.group, input_age_s) if depth == 0 else None
         if served is not None:
             return served
         answer = _judge_absent(members, secret)
@@ -873,10 +875,10 @@ class LinuxProbe:
         terminals = _terminals_of(member.process.pid)
         below = list(descendants(member.process.pid)) if terminals else []
         for index in terminals:
-            line = Line.of(index)
-            owner = next((one for one in below if one.terminal == line.device), None)
+            terminal = Terminal.of(index)
+            owner = next((one for one in below if one.terminal == terminal.device), None)
             if owner is not None and owner.foreground > 0:
-                answer = self._judge(line, owner.foreground, owner.pid, input_age_s, False, depth + 1)
+                answer = self._judge(terminal, owner.foreground, owner.pid, input_age_s, False, depth + 1)
                 answers.append(_relayed(answer, member, index))
         return _one_of(answers)
 

@@ -191,14 +191,14 @@ _PATIENCE_S = 0.5
 
 def is_inside_session(peer: Peer, tool_pid: int, own: Path, whose: Whose) -> bool:
     """Whether the caller was started inside a session; also true if that is unknown. `own` is this session's path."""
-    line = trace_ancestry(peer.pid, look_at) if peer.pid > 0 else ()
-    if not line:
+    ancestry = trace_ancestry(peer.pid, look_at) if peer.pid > 0 else ()
+    if not ancestry:
         return True
-    homes = [SessionProcesses(own.stem, os.getpid(), tool_pid, started_at(os.getpid()), started_at(tool_pid))]
+    sessions = [SessionProcesses(own.stem, os.getpid(), tool_pid, started_at(os.getpid()), started_at(tool_pid))]
     for file in own.parent.glob(f"*{SUFFIX}"):
         if file != pass_file(own) and (host := _holder(file, whose)):
-            homes.append(SessionProcesses(file.stem, host, 0, started_at(host)))
-    return bool(decide_inside_session(line, homes))
+            sessions.append(SessionProcesses(file.stem, host, 0, started_at(host)))
+    return bool(decide_inside_session(ancestry, sessions))
 
 
 def is_inside(peer: Peer, tool_pid: int) -> bool:
@@ -210,8 +210,8 @@ def is_inside(peer: Peer, tool_pid: int) -> bool:
         found = look_at(pid)
         return found if found is None or pid != here else replace(found, parent=0)
 
-    line = [process.pid for process in (trace_ancestry(peer.pid, look_up_to_us) if peer.pid > 0 else ())]
-    return tool_pid in line and here in line[line.index(tool_pid) + 1 :]
+    ancestry = [process.pid for process in (trace_ancestry(peer.pid, look_up_to_us) if peer.pid > 0 else ())]
+    return tool_pid in ancestry and here in ancestry[ancestry.index(tool_pid) + 1 :]
 
 
 def _holder(file: Path, whose: Whose) -> int:

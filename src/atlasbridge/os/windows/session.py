@@ -289,7 +289,7 @@ class Viewers:
             case "leave":
                 self._let_go(caller, "detached")
             case "structured" if is_inside(caller.peer, self._tool_pid):
-                self._analysis.tool_said(message)
+                self._analysis.hook_reported(message)
                 if self.hook is not None:
                     self.hook.offer(caller, message)
             case "structured":
