@@ -8,6 +8,7 @@ import shlex
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -247,6 +248,91 @@ def test_a_log_that_points_elsewhere_and_a_chain_without_end_are_refused(folder:
         changes.patched(b"abc", b"\x03\xff\xff\xff\x7f\x90\x03")
     with pytest.raises(changes.Broken):
         changes.patched(b"abc", b"\x03\x03\x91\x02\x03")
+
+
+def _lend_by_file(folder: Path, other: Path) -> None:
+    (folder / ".git").write_text(f"gitdir: {other}/.git\n")
+
+
+def _lend_by_link(folder: Path, other: Path) -> None:
+    (folder / ".git").symlink_to(other / ".git")
+
+
+def _lend_by_common_folder(folder: Path, other: Path) -> None:
+    (folder / ".git").mkdir()
+    (folder / ".git/HEAD").write_text("ref: refs/heads/main\n")
+    (folder / ".git/commondir").write_text(f"{other}/.git\n")
+
+
+def _lend_by_links_inside(folder: Path, other: Path) -> None:
+    (folder / ".git").mkdir()
+    (folder / ".git/HEAD").write_text("ref: refs/heads/main\n")
+    for name in ("objects", "refs"):
+        (folder / ".git" / name).symlink_to(other / ".git" / name)
+
+
+def _lend_by_alternates(folder: Path, other: Path) -> None:
+    git(folder, "init", "-q")
+    (folder / ".git/objects/info/alternates").write_text(f"{other}/.git/objects\n")
+    (folder / ".git/refs/heads/main").write_text(git(other, "rev-parse", "HEAD"))
+
+
+def _lend_by_linked_packs(folder: Path, other: Path) -> None:
+    git(other, "repack", "-adq")
+    git(folder, "init", "-q")
+    for one in (other / ".git/objects/pack").iterdir():
+        (folder / ".git/objects/pack" / one.name).symlink_to(one)
+    (folder / ".git/refs/heads/main").write_text(git(other, "rev-parse", "HEAD"))
+
+
+def _lend_by_a_false_worktree(folder: Path, other: Path) -> None:
+    (folder / "store").mkdir()
+    (folder / "store/HEAD").write_text("ref: refs/heads/main\n")
+    (folder / "store/gitdir").write_text(f"{folder}/.git\n")
+    (folder / "store/commondir").write_text(f"{other}/.git\n")
+    (folder / ".git").write_text("gitdir: store\n")
+
+
+LENDERS = (
+    *(_lend_by_file, _lend_by_link, _lend_by_common_folder, _lend_by_links_inside),
+    *(_lend_by_alternates, _lend_by_linked_packs, _lend_by_a_false_worktree),
+)
+
+
+@pytest.mark.parametrize("lend", LENDERS, ids=[one.__name__.removeprefix("_lend_by_") for one in LENDERS])
+def test_nothing_of_another_folder_is_shown(folder: Path, tmp_path: Path, lend: Callable[[Path, Path], None]) -> None:
+    """A repository that names another one as its own would show that one's files as removed."""
+    commit(tmp_path / "private", {"key.txt": "a private line\n"})
+    folder.mkdir()
+    lend(folder, tmp_path / "private")
+    (folder / "a.txt").write_text("1\n")
+    told = look(folder, time.time() - 60)
+    assert "private line" not in json.dumps(told) and "key.txt" not in by_path(told)
+    assert "a.txt" in by_path(told)
+
+
+def test_a_file_with_another_name_elsewhere_is_named_but_not_shown(folder: Path, tmp_path: Path) -> None:
+    since = commit(folder, {"a.txt": "1\n"})
+    (tmp_path / "key").write_text("a private line\n")
+    os.link(tmp_path / "key", folder / "b.txt")
+    told = look(folder, since)
+    assert "private line" not in json.dumps(told)
+    assert [(one["path"], one["unknown"]) for one in told["files"]] == [("b.txt", True)]
+
+
+def test_a_submodule_and_a_repository_beside_its_worktrees_are_read(folder: Path, tmp_path: Path) -> None:
+    commit(tmp_path / "part", {"p.txt": "1\n"})
+    commit(folder, {"a.txt": "1\n"})
+    git(folder, "-c", "protocol.file.allow=always", "submodule", "add", "-q", str(tmp_path / "part"), "part")
+    bare = tmp_path / "bare"
+    bare.mkdir()
+    git(bare, "clone", "-q", "--bare", str(tmp_path / "part"), ".store")
+    (bare / ".git").write_text("gitdir: ./.store\n")
+    git(bare, "worktree", "add", "-q", "main-tree")
+    since = settled()
+    for place in (folder / "part", bare / "main-tree"):
+        (place / "p.txt").write_text("2\n")
+        assert by_path(look(place, since)) == {"p.txt": ("changed", 1, 1)}, place
 
 
 def test_large_differences_are_cut_and_say_so(folder: Path) -> None:

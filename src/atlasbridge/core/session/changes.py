@@ -38,6 +38,8 @@ TREE, BLOB = 2, 3
 KINDS = {b"commit": 1, b"tree": TREE, b"blob": BLOB, b"tag": 4}
 FOLDER, SUBMODULE = 0o40000, 0o160000
 READ = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+IS_FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0)
+PART_BY_PART = os.open in os.supports_dir_fd and hasattr(os, "O_NOFOLLOW")
 
 Entry = tuple[int, str]  # mode and object
 Rule = tuple[str, "re.Pattern[str]", bool, bool]  # folder, pattern, takes it back, for folders only
@@ -48,11 +50,31 @@ class Broken(Exception):
     """The repository is not one, or is of a kind that is not read here."""
 
 
-def read_file(path: str, most: int, tail: bool = False) -> bytes:
-    """A plain file's bytes, at most so many; b"" of anything else.  Never waits, and follows no link."""
+def open_inside(base: str, path: str) -> int:
+    """Opens a file below a folder.  No part of its path may be a link, so nothing outside of the folder is opened, also
+    where another program moves folders meanwhile."""
+    *folders, name = [part for part in path.split("/") if part]
+    if not PART_BY_PART:
+        place = os.path.join(os.path.realpath(base), *folders, name)
+        if os.path.realpath(place) != place:
+            raise OSError("a link leads elsewhere")
+        return os.open(place, READ)
+    above = os.open(base, IS_FOLDER)
     try:
-        file = os.open(path, READ | getattr(os, "O_NOFOLLOW", 0))
-    except OSError:
+        for part in folders:
+            inside = os.open(part, IS_FOLDER | os.O_NOFOLLOW, dir_fd=above)
+            os.close(above)
+            above = inside
+        return os.open(name, READ | os.O_NOFOLLOW, dir_fd=above)
+    finally:
+        os.close(above)
+
+
+def read_file(base: str, path: str, most: int, tail: bool = False) -> bytes:
+    """At most so many bytes of a plain file below a folder; b"" of anything else.  Never waits, follows no link."""
+    try:
+        file = open_inside(base, path)
+    except (OSError, ValueError):
         return b""
     try:
         about = os.fstat(file)
@@ -84,8 +106,7 @@ class Objects:
 
     def __init__(self, folder: str, size: int) -> None:
         self.size = size  # bytes of an object's name: 20, or 32 with SHA-256
-        more = read_file(os.path.join(folder, "info", "alternates"), 4096).decode("utf-8", "replace").split("\n")[:4]
-        self.folders = [folder, *(os.path.join(folder, line) for line in more if line.strip())]
+        self.folder = folder  # what `info/alternates` names is another repository, and is not read
         self.packs: list[Pack] | None = None
         self.cache: dict[str, tuple[int, bytes]] = {}
         self.cached = 0
@@ -105,19 +126,18 @@ class Objects:
         return found
 
     def _loose(self, name: str) -> tuple[int, bytes] | None:
-        for folder in self.folders:
-            data = read_file(os.path.join(folder, name[:2], name[2:]), LARGEST_OBJECT)
-            if data:
-                head, _, content = inflate(data, LARGEST_OBJECT).partition(b"\0")
-                kind = KINDS.get(head.partition(b" ")[0])
-                if kind is None:
-                    raise Broken("an object has no kind")
-                return kind, content
-        return None
+        data = read_file(self.folder, f"{name[:2]}/{name[2:]}", LARGEST_OBJECT)
+        if not data:
+            return None
+        head, _, content = inflate(data, LARGEST_OBJECT).partition(b"\0")
+        kind = KINDS.get(head.partition(b" ")[0])
+        if kind is None:
+            raise Broken("an object has no kind")
+        return kind, content
 
     def _packed(self, name: str) -> tuple[int, bytes] | None:
         if self.packs is None:
-            self.packs = [pack for folder in self.folders for pack in self._open_packs(os.path.join(folder, "pack"))]
+            self.packs = self._open_packs()
         wanted = bytes.fromhex(name)
         for pack in self.packs:
             at = pack.find(wanted)
@@ -125,12 +145,12 @@ class Objects:
                 return self._unpack(pack, at)
         return None
 
-    def _open_packs(self, folder: str) -> list["Pack"]:
+    def _open_packs(self) -> list["Pack"]:
         try:
-            names = sorted(name for name in os.listdir(folder) if name.endswith(".idx"))[:200]
+            names = sorted(name for name in os.listdir(os.path.join(self.folder, "pack")) if name.endswith(".idx"))
         except OSError:
             return []
-        packs = (Pack.open(os.path.join(folder, name), self.size) for name in names)
+        packs = (Pack.open(self.folder, f"pack/{name}", self.size) for name in names[:200])
         return [pack for pack in packs if pack is not None]
 
     def _unpack(self, pack: "Pack", at: int) -> tuple[int, bytes]:
@@ -161,9 +181,9 @@ class Pack:
         self.count = fanout[255]
 
     @classmethod
-    def open(cls, path: str, size: int) -> "Pack | None":
+    def open(cls, folder: str, path: str, size: int) -> "Pack | None":
         try:
-            index, file = os.open(path, READ), os.open(path[:-4] + ".pack", READ)
+            index, file = open_inside(folder, path), open_inside(folder, path[:-4] + ".pack")
         except OSError:
             return None
         if not all(stat.S_ISREG(os.fstat(one).st_mode) for one in (index, file)):
@@ -336,34 +356,61 @@ class Repository:
 
 
 def _places(root: str) -> tuple[str, str]:
-    """(the folder with this checkout's HEAD, the one with the objects)"""
+    """(the folder with this checkout's HEAD, the one with the objects).  Both are in the checkout itself, or belong to
+    it by their own account: those of a worktree name the checkout, those of a submodule are in the repository above."""
+    root = os.path.realpath(root)
     own = os.path.join(root, ".git")
-    if not os.path.isdir(own):
-        said = read_file(own, 4096).decode("utf-8", "replace").strip()
+    if stat.S_ISREG(os.lstat(own).st_mode):
+        said = _line_of(root, ".git")
         if not said.startswith("gitdir: "):
             raise Broken("there is no repository")
-        own = os.path.normpath(os.path.join(root, said[8:]))
-    common = read_file(os.path.join(own, "commondir"), 4096).decode("utf-8", "replace").strip()
-    return own, os.path.normpath(os.path.join(own, common)) if common else own
+        own = os.path.join(root, said[8:])
+    own = os.path.realpath(own)
+    common = os.path.realpath(os.path.join(own, _line_of(own, "commondir") or "."))
+    is_worktree = os.path.dirname(os.path.dirname(own)) == common and os.path.realpath(
+        os.path.join(own, _line_of(own, "gitdir"))
+    ) == os.path.join(root, ".git")
+    if is_worktree or (common == own and (_is_below(own, root) or _is_module(own, root))):
+        return own, common
+    raise Broken("the repository is another folder's")
+
+
+def _line_of(base: str, path: str) -> str:
+    return read_file(base, path, 4096).decode("utf-8", "replace").strip()
+
+
+def _is_below(place: str, folder: str) -> bool:
+    return place.startswith(os.path.join(folder, ""))
+
+
+def _is_module(own: str, root: str) -> bool:
+    """Whether the repository above keeps this one as a submodule."""
+    above = find_root(os.path.dirname(root))
+    if not above:
+        return False
+    try:
+        return any(_is_below(own, os.path.join(place, "modules")) for place in _places(above))
+    except Broken:
+        return False
 
 
 def _commit_at(own: str, common: str, since: float) -> str | None:
     """What HEAD was at that moment, by its own log; without one, what it is now.  None: there was no commit yet."""
-    lines = read_file(os.path.join(own, "logs", "HEAD"), 1 << 20, tail=True).decode("utf-8", "replace").split("\n")
+    lines = read_file(own, "logs/HEAD", 1 << 20, tail=True).decode("utf-8", "replace").split("\n")
     moves = [found for line in lines if (found := MOVE.match(line))]
     if moves:
         before = [move for move in moves if int(move[3]) <= since and not _is_made_since(common, move[2], since)]
         return _known(before[-1][2] if before else moves[0][1])
-    head = read_file(os.path.join(own, "HEAD"), 4096).decode("utf-8", "replace").strip()
+    head = _line_of(own, "HEAD")
     if not head.startswith("ref: "):
         return _known(head)
     ref = head[5:]
     if not ref.startswith("refs/") or ".." in ref:
         raise Broken("HEAD names no branch")
     for folder in (own, common):
-        if said := read_file(os.path.join(folder, *ref.split("/")), 4096).decode("utf-8", "replace").strip():
+        if said := _line_of(folder, ref):
             return _known(said)
-    for line in read_file(os.path.join(common, "packed-refs"), 8 << 20).decode("utf-8", "replace").split("\n"):
+    for line in read_file(common, "packed-refs", 8 << 20).decode("utf-8", "replace").split("\n"):
         if line[41:] == ref or line[65:] == ref:
             return _known(line.partition(" ")[0])
     return None
@@ -445,12 +492,12 @@ class Look:
     def walk(self) -> list[Found]:
         rules: list[Rule] = []
         if self.repository is not None:
-            rules = rules_of(read_file(os.path.join(self.repository.common, "info", "exclude"), 1 << 16), "")
+            rules = rules_of(read_file(self.repository.common, "info/exclude", 1 << 16), "")
             above = [""] if self.below else []
             parts = self.below.split("/")
             above += ["/".join(parts[:count]) for count in range(1, len(parts))]
             for folder in above:
-                rules = rules_of(read_file(os.path.join(self.root, folder, ".gitignore"), 1 << 18), folder) + rules
+                rules = rules_of(read_file(self.root, f"{folder}/.gitignore", 1 << 18), folder) + rules
         todo = [(self.below, rules)]
         while todo:
             folder, rules = todo.pop()
@@ -468,7 +515,7 @@ class Look:
         if folder != self.below and ".git" in names:
             return []  # another repository
         if self.repository is not None and ".gitignore" in names:
-            rules = rules_of(read_file(os.path.join(place, ".gitignore"), 1 << 18), folder) + rules
+            rules = rules_of(read_file(self.root, f"{folder}/.gitignore", 1 << 18), folder) + rules
         if changed:
             self._removed(folder, names)
         return [(inside, rules) for entry in entries if (inside := self._entry(entry, folder, rules))]
@@ -526,14 +573,17 @@ def compare(root: str, found: Found, repository: Repository | None, room: int) -
     """What became of one file; None: it is as it was."""
     path, before, is_there = found
     size = repository.objects.size if repository else 20
-    now, large = b"", False
+    now, large, is_shared = b"", False, False
     if is_there:
         place = os.path.join(root, path)
         try:
-            large = os.lstat(place).st_size > LARGEST_FILE
-            now = os.fsencode(os.readlink(place)) if os.path.islink(place) else read_file(place, LARGEST_FILE + 1)
+            about = os.lstat(place)
+            is_link = stat.S_ISLNK(about.st_mode)
+            now = os.fsencode(os.readlink(place)) if is_link else read_file(root, path, LARGEST_FILE + 1)
         except OSError:
             return None
+        large = about.st_size > LARGEST_FILE
+        is_shared = about.st_nlink > 1  # it has other names, which can be outside of the folder
     if before is not None and before[0] in (FOLDER, SUBMODULE):
         before = None
     names = (blob_name(now, size), blob_name(now.replace(b"\r\n", b"\n"), size))
@@ -545,6 +595,8 @@ def compare(root: str, found: Found, repository: Repository | None, room: int) -
     }
     if repository is None:
         return {**told, "status": "written"}
+    if is_shared:
+        return {**told, "unknown": True}
     try:
         was = repository.objects.read(before[1])[1] if before is not None else b""
     except Broken:
