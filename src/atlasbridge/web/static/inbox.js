@@ -54,13 +54,13 @@ export class Inbox {
     this.rows = new Map(); // prompt id -> its row
     this.list = el("div", { cls: "inbox" });
     this.groups = new Map(groups().map(([name, title]) => [name, makeGroup(title)]));
-    this.none = el("p", { cls: "soft none" }, t("None of them matches."));
-    this.chips = el("div", { cls: "chips", role: "group", "aria-label": t("Which ones") });
+    this.none = el("p", { cls: "soft none" }, t("No matches."));
+    this.chips = el("div", { cls: "chips", role: "group", "aria-label": t("Kinds of prompts") });
     this.filter = el("input", { type: "search", placeholder: t("Filter"), "aria-label": t("Filter the list"), ...PLAIN });
     this.filter.addEventListener("input", redraw);
-    this.bar = el("div", { cls: "batch", role: "group", "aria-label": t("Marked prompts"), hidden: true });
+    this.bar = el("div", { cls: "batch", role: "group", "aria-label": t("Selected prompts"), hidden: true });
     this.box = el("dialog", { cls: "panel", "aria-label": t("Answer several") });
-    this.node = el("section", { cls: "side", "aria-label": t("All that are waiting"), hidden: true },
+    this.node = el("section", { cls: "side", "aria-label": t("Open prompts"), hidden: true },
       el("div", { cls: "side-head" }, el("div", { cls: "row" }, el("h2", {}, t("Waiting")), this.filter), this.chips), this.list, this.bar, this.box);
   }
 
@@ -99,9 +99,10 @@ export class Inbox {
       const own = found.filter((prompt) => about(prompt).group === name);
       arrange(group.list, own.map((prompt) => this.row(prompt)));
       group.count.textContent = String(own.length);
-      if (own.length) shown.push(group.node);
+      if (own.length) shown.push([own[0], group.node]);
     }
-    arrange(this.list, shown.length ? shown : [this.none]);
+    shown.sort(([one], [other]) => bySoonest(one, other)); // the first row is the next one to answer
+    arrange(this.list, shown.length ? shown.map(([, node]) => node) : [this.none]);
     this.drawBar();
   }
 
@@ -127,7 +128,7 @@ export class Inbox {
     const session = prompt.session || {};
     const { line } = about(prompt);
     const name = nameOf(prompt);
-    const mark = may("answer") && canBeMarked(prompt) ? el("input", { type: "checkbox", "aria-label": t("Mark {name}", { name }), on: { change: () => this.toggle(prompt.prompt_id) } }) : null;
+    const mark = may("answer") && canBeMarked(prompt) ? el("input", { type: "checkbox", "aria-label": t("Select {name}", { name }), on: { change: () => this.toggle(prompt.prompt_id) } }) : null;
     return el("li", { cls: `k-${line.kind}` }, el("label", { cls: "tick" }, mark, mark ? null : el("span", { "aria-hidden": "true" })),
       el("a", { cls: "line", href: `#prompt/${prompt.prompt_id}`, "data-row": prompt.prompt_id },
         el("span", { cls: "line-who" }, el("strong", {}, name), el("small", {}, [prompt.machine, session.label ? session.tool : "", folder(session.cwd)].filter(Boolean).join(" · "))),
@@ -149,10 +150,10 @@ export class Inbox {
     this.bar.hidden = !marked.length;
     if (!marked.length) return;
     const picks = shared(marked);
-    show(this.bar, el("strong", {}, t("{count} marked", { count: marked.length })),
+    show(this.bar, el("strong", {}, t("{count} selected", { count: marked.length })),
       picks.length ? picks.map((chosen) => el("button", { type: "button", cls: chosen.refuses ? "refuse" : "", on: { click: () => this.confirm(marked, chosen) } }, chosen.refuses ? t("Refuse all") : t("{label} to all", { label: chosen.said })))
-        : el("small", {}, t("They have no answer in common.")),
-      el("button", { type: "button", cls: "quiet", on: { click: () => { this.marked.clear(); this.redraw(); } } }, t("Unmark")));
+        : el("small", {}, t("These prompts have no answer in common.")),
+      el("button", { type: "button", cls: "quiet", on: { click: () => { this.marked.clear(); this.redraw(); } } }, t("Clear selection")));
   }
 
   // Each is shown once more with the answer that it would get; each is then decided and recorded for itself.
@@ -161,7 +162,7 @@ export class Inbox {
     const send = el("button", { type: "button", cls: chosen.refuses ? "refuse" : "main", on: { click: () => { close(); this.send(marked, chosen); } } }, t("Answer these {count}", { count: marked.length }));
     show(this.box, el("h2", {}, chosen.refuses ? t("Refuse {count}?", { count: marked.length }) : t("“{label}” to {count}?", { label: chosen.said, count: marked.length })),
       el("ul", { cls: "sure" }, ...marked.map((prompt) => el("li", {}, el("strong", {}, nameOf(prompt)),
-        whole(el("pre", { tabindex: "0" }, prompt.subject?.text || prompt.question || prompt.excerpt)), effectWords(prompt).length ? el("p", { cls: "effects" }, effectWords(prompt).join(" · ")) : null, warningOf(prompt), el("small", {}, t("gets “{label}”", { label: labelOf(chosen.of(prompt)) }))))),
+        whole(el("pre", { tabindex: "0" }, prompt.subject?.text || prompt.question || prompt.excerpt)), effectWords(prompt).length ? el("p", { cls: "effects" }, effectWords(prompt).join(" · ")) : null, warningOf(prompt), el("small", {}, t("Answer: “{label}”", { label: labelOf(chosen.of(prompt)) }))))),
       el("div", { cls: "row end" }, el("button", { type: "button", on: { click: close } }, t("Cancel")), send));
     this.box.showModal();
   }
