@@ -237,7 +237,7 @@ class MiniHub(KeptAnswers):
         if len(found) != 1:
             return Refused("unknown_prompt", "There is no such instruction.")
         self.queue.remove(found[0])
-        return Queued("revoked", "Taken back.", "")
+        return Queued("revoked", "Removed.", "")
 
     async def do_resume(self, caller: Caller, session_id: str) -> Resumed | Refused:
         return Resumed(session_id, True)

@@ -76,7 +76,7 @@ async def test_away_and_here_are_said_in_the_chat(
     server: FakeTelegram, hub_api: MiniHub, channel: TelegramChannel
 ) -> None:
     ada = server.person(ADA)
-    spoken = {"/away": "until /here", "/away 2h": "for 2h", "/here": "Good.", "/away soon": "Say /away"}
+    spoken = {"/away": "until /here", "/away 2h": "for 2h", "/here": "Welcome back.", "/away soon": "Send /away"}
     for text, said in spoken.items():
         ada.write(text)
         await server.until(partial(_heard, ada, said), text)

@@ -39,7 +39,7 @@ NOT_READ = re.compile(
 # Programs and services read these, or they are names.
 FOR_PROGRAMS = {
     *("AtlasBridge", "Telegram", "Slack", "Matrix", "Discord", "Codex", "Enter", "Ping", "the server ended the line"),
-    *("chat not found", "message is not modified", "Say when", "eply to this message", "eply in this thread"),
+    *("chat not found", "message is not modified", "Give a time", "eply to this message", "eply in this thread"),
     *(
         "Authorization",
         "{sign}new NAME, or {sign}new NAME: FIRST INSTRUCTION",
@@ -60,7 +60,7 @@ HUB = [
 ]
 # The hub puts these together from parts, such as forms for one and many.
 COMPOSED = (
-    *("1 more question", "1 queued instruction", "Nobody answered in time;", "Sent ", "Taken back", "This is a menu"),
+    *("1 more question", "1 queued instruction", "Nobody answered in time;", "Sent ", "Removed", "This is a menu"),
     *(
         "Choose one of",
         "Text must be one line",
@@ -196,7 +196,7 @@ def server_sentences(name: str) -> Iterator[str]:
             ways = [given.body, given.orelse] if isinstance(given, ast.IfExp) else [given]
             for way in ways:
                 text = texts.get(way.id, "") if isinstance(way, ast.Name) else literal(way)
-                if WORDS.search(text.replace("{}", "")) or text in ("{} was first.",):
+                if WORDS.search(text.replace("{}", "")) or text in ("{} answered first.",):
                     yield text
 
 
@@ -236,7 +236,7 @@ def test_a_sentence_in_any_place_is_found() -> None:
 def test_a_server_answers_in_the_language_that_a_request_asks_for() -> None:
     with reading(Reader("de")):
         assert hub_says("There is no such prompt.") == "Es gibt keine solche Frage."
-        assert hub_says("There is nobody called 'Ada'.") == "Niemand heißt 'Ada'."
+        assert hub_says("There is no person named 'Ada'.") == "Niemand heißt 'Ada'."
         assert hub_says("Ada was removed here. An administrator can add you again: fleet people add Ada").startswith(
             "Ada wurde"
         )

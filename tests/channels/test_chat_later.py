@@ -49,9 +49,9 @@ async def test_an_answer_for_later_is_given_by_id_listed_and_taken_back(name: st
         play.command("later")
         await play.reads("answer “go on then”")
         play.command("later off project")
-        await play.reads("Taken back.")
+        await play.reads("Removed.")
         play.command("later")
-        await play.reads("Nothing is kept for later.")
+        await play.reads("No scheduled answers.")
 
 
 @BOTH
@@ -62,7 +62,7 @@ async def test_an_answer_for_later_is_taken_back_by_a_reply_to_its_question(name
         play.write(f"{sign}later 06:00 y", reply_to=play.message_of(record))
         await play.reads("at 06:00 (1a2b3c4d)")
         play.write(f"{sign}later off", reply_to=play.message_of(record))
-        await play.reads("Taken back.")
+        await play.reads("Removed.")
         assert play.hub_api.replies == []
 
 
@@ -93,7 +93,7 @@ async def test_a_bad_moment_is_told(name: str) -> None:
     async with stage(name) as play:
         record = await play.ask(prompts.YES_NO)
         play.command(f"later {short_id(record.prompt_id)} soon y")
-        await play.reads("Say when")
+        await play.reads("Give a time")
         assert play.hub_api.kept == []
 
 

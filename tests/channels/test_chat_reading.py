@@ -142,7 +142,7 @@ async def test_what_a_session_has_changed_is_told_on_request_and_when_it_has_fin
         assert "2 files changed, +12 −3 lines" in text_of(on.message_of(record))
         on.command("changes")
         await on.reads("M src/login.py  +12 −3")
-        assert "A logo.png  binary" in on.all_text() and "+new" in on.all_text()
+        assert "A logo.png  not text" in on.all_text() and "+new" in on.all_text()
 
 
 @CHATS
@@ -159,7 +159,7 @@ async def test_instructions_are_queued_listed_and_taken_back(chat: str) -> None:
         on.command("queue")
         await on.reads("1. web: “then run the tests” · Ada")
         on.command("queue off web")
-        await on.reads("Taken back.")
+        await on.reads("Removed.")
         assert on.hub_api.queue == [] and on.hub_api.replies == []
 
 
@@ -188,7 +188,7 @@ async def test_files_come_from_inside_the_session_folder_only(chat: str, tmp_pat
             (str(tmp_path / "outside.txt"), "inside the session's folder"),
             ("link.txt", "link"),
             ("up/outside.txt", "link"),
-            ("docs", "no regular file"),
+            ("docs", "not a regular file"),
             (".env", "secrets"),
             ("notes.txt", "looks like a secret"),
             ("none.txt", "no such file"),
@@ -218,7 +218,7 @@ async def test_the_commands_for_sessions_work(chat: str) -> None:
             ("new nothing", "one of: api"),
             ("new api", "Started api"),
             ("stop", "Which session?"),
-            ("stop web", "web was told to end."),
+            ("stop web", "AtlasBridge asked web to end."),
         ):
             on.command(command)
             await on.reads(told)

@@ -44,7 +44,7 @@ async def test_what_came_and_went_while_nobody_listened_is_told_with_what_became
         told = next(text_of(one) for one in person.sees() if "Meanwhile" in text_of(one))
     assert told.startswith("📭 I was offline for 1h 0m. Meanwhile:")
     assert "web-api · “Continue? (y/n)”: nobody answered, nothing was typed" in told
-    assert "nobody answered: a timer typed No" in told and "and 1 more, which was settled elsewhere" in told
+    assert "nobody answered: a timer typed No" in told and "and 1 more, settled elsewhere" in told
 
 
 async def test_two_hubs_on_one_token_are_one_alarm_an_hour() -> None:
@@ -130,7 +130,7 @@ async def test_sessions_can_be_started_interrupted_and_ended_by_name(chat: str) 
         on.command("stop")
         await on.reads("Which session?")
         on.command("stop web-api")
-        await on.reads("web-api was told to end.")
+        await on.reads("AtlasBridge asked web-api to end.")
         on.command("new")
         await on.reads("with one of: nightly")
         on.command("new nightly")

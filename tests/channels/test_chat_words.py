@@ -56,7 +56,7 @@ async def test_tapping_the_choice_that_needs_words_asks_for_them_in_telegram() -
     async with stage("telegram") as on:
         record = await on.ask(QUESTION)
         on.press(on.message_of(record), "Type something")
-        asked = await on.reads("Write your words")
+        asked = await on.reads("Write your answer")
         assert asked["reply_markup"]["force_reply"] is True and on.hub_api.replies == []
         on.write("2", reply_to=asked)  # words were asked for: this is no choice
         await on.until(lambda: on.hub_api.replies, "the reply")

@@ -126,7 +126,7 @@ async def test_a_command_of_any_length_stays_within_the_limit_and_says_what_is_m
         assert len(content) <= LIMIT and ("of" in content and "characters" in content) == (length > 600)
         if length == 20_000:
             play.ada.press(play.message_of(record), "🔎 Show all")
-            sent = await play.reads("All of it")
+            sent = await play.reads("The whole text")
             assert sent["file"][1].decode().count("`*_") == length // 3
 
 

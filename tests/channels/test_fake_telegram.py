@@ -232,8 +232,8 @@ async def test_documents_carry_their_bytes(server: FakeTelegram, bot: Bot) -> No
 
 
 async def test_commands_are_checked(server: FakeTelegram, bot: Bot) -> None:
-    await bot.set_my_commands([("sessions", "what runs")])
-    assert server.commands == [{"command": "sessions", "description": "what runs"}]
+    await bot.set_my_commands([("sessions", "list running sessions")])
+    assert server.commands == [{"command": "sessions", "description": "list running sessions"}]
     with pytest.raises(BadRequest):
         await bot.set_my_commands([("Not Good", "x")])
 

@@ -29,7 +29,7 @@ def test_what_is_wanted_is_read_or_refused(text: str, wanted: object) -> None:
 def test_the_answer_says_what_is_allowed_and_what_is_not() -> None:
     made = Granted("exactly `ls`", "ls", ("ls x",), ("ls; rm x",), ("Asked: no rule allows 'rm x'.",))
     assert render_grant(made, "/").splitlines()[:4] == [
-        "It would be: exactly `ls`.",
+        "This would grant: exactly `ls`.",
         "✅ ls x",
         "❌ ls; rm x",
         "   Asked: no rule allows 'rm x'.",

@@ -62,7 +62,7 @@ def test_a_card_offers_it_in_words_gives_it_and_takes_it_back(hub: HubProcess, h
         host.raise_prompt(asking("npm run test"))
         hand.press_on("npm run test", OFFER)
         offer = hand.reads(
-            "Without asking, this would be allowed: `npm run test` with files of tests and these options"
+            "AtlasBridge would allow this without asking: `npm run test` with files of tests and these options"
         )
         lines = text_of(offer).splitlines()
         assert [line[0] for line in lines[1:10]] == ["✅", "✅", "✅", "❌", " ", "❌", " ", "❌", " "]
@@ -80,7 +80,7 @@ def test_a_card_offers_it_in_words_gives_it_and_takes_it_back(hub: HubProcess, h
         assert grant["uses_left"] == 3 and grant["by"].startswith(("telegram:1001", "slack:"))
 
         hand.press(given, "✖ Revoke")
-        hand.reads("Revoked: it is asked again.")
+        hand.reads("Revoked. AtlasBridge asks you again.")
         assert hub.json("grants", "list", "--json") == []
         host.raise_prompt(asking("npm run test --again"))
         hand.reads("npm run test --again", OFFER)

@@ -123,7 +123,7 @@ async def test_boxes_in_slack_are_marked_and_sent_together(
     second = ada.mark(ada.last(), "eggs", "tea")
     await slack.until(lambda: first.acked and second.acked, "the acknowledgements")
     assert hub_api.replies == [] and len(ada.sees()) == 1  # marking alone says nothing
-    ada.click(ada.last(), "Send what is marked")
+    ada.click(ada.last(), "Send selection")
     await slack.until(lambda: hub_api.answers, "the answer")
     assert (hub_api.replies[0].value, hub_api.replies[0].nonce) == ("1,3", record.nonce)
 
@@ -151,6 +151,6 @@ async def test_what_the_tool_shows_as_marked_is_marked_from_the_start(
     await tap(server, phone, "1. eggs", "✅ Send (1 chosen)")
     phone.tap(phone.last(), "Send")
     await hub_api.ask(slack_channel, second)
-    work.click(work.last(), "Send what is marked")
+    work.click(work.last(), "Send selection")
     await server.until(lambda: len(hub_api.answers) == 2, "both answers")
     assert {reply.channel: reply.value for reply in hub_api.replies} == {"telegram": "3", "slack": "1,3"}

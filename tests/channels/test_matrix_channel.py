@@ -285,7 +285,9 @@ def said(home: FakeMatrix, words: str) -> bool:
 
 def offers(home: FakeMatrix) -> list[dict[str, Any]]:
     return [
-        one for one in home.events if "Without asking, this would be allowed: ls." in str(one["content"].get("body"))
+        one
+        for one in home.events
+        if "AtlasBridge would allow this without asking: ls." in str(one["content"].get("body"))
     ]
 
 
@@ -344,7 +346,7 @@ async def test_a_long_answer_is_a_file_and_a_picture_is_refused(home: FakeMatrix
     async with serving(hub_api, channel):
         await listening(home)
         home.say(ADA, "m.room.message", {"msgtype": "m.image", "body": "y", "url": "mxc://fake/9"})
-        await home.until(lambda: said(home, "Only text and reactions are taken here."), "the refusal")
+        await home.until(lambda: said(home, "Only text and reactions work here."), "the refusal")
         write(home, "!screen shop")
         await home.until(lambda: home.files, "the file")
         await home.until(lambda: said(home, "mxc://fake/0"), "its message")

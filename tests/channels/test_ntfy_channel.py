@@ -154,7 +154,7 @@ async def test_what_does_not_fit_says_so_and_can_only_be_refused(phone: FakeNtfy
     async with serving(hub_api, channel):
         await hub_api.ask(channel, hub_api.add_prompt(hub_api.add_session(), long))
         (shown,) = phone.messages[OUT]
-        assert "(cut, or not whole)" in shown["message"]
+        assert "(cut or incomplete)" in shown["message"]
         assert [one["label"][:1] for one in shown["actions"]] == ["❌"]
 
 

@@ -104,9 +104,9 @@ def test_every_effect_has_words_and_a_chat_says_them_once() -> None:
 def test_a_part_is_never_called_all_of_it() -> None:
     cut = replace(command("tail"), whole=False, constraints={"missing_lines": 10})
     cut = replace(cut, subject=replace(cut.subject, complete=False))
-    assert "missing" in title_whole(cut) and title_whole(command("ls")) == "All of it:"
-    assert warn_incomplete(cut) == "⚠ Not whole: 10 lines are missing."
-    assert "Only No" in warn_incomplete(replace(cut, constraints={"disagrees": True}))
+    assert "missing" in title_whole(cut) and title_whole(command("ls")) == "The whole text:"
+    assert warn_incomplete(cut) == "⚠ Incomplete: 10 lines are missing."
+    assert "only answer No" in warn_incomplete(replace(cut, constraints={"disagrees": True}))
 
 
 def test_status_lists_what_asks_by_its_deadline_and_what_rests_apart() -> None:

@@ -27,7 +27,7 @@ async def test_sessions_and_status_list_what_runs_and_waits(
     assert "project · Claude Code · waits for you" in shown
     assert "Continue? (y/n)" in await say(slack, ada, "!status", "waiting for your answer")
     assert "!mute 30m" in await say(slack, ada, "!help", "!sessions")
-    assert "!help" in await say(slack, ada, "!dance", "I do not know !dance")
+    assert "!help" in await say(slack, ada, "!dance", "Unknown command: !dance")
     assert hub_api.replies == []  # none of it was taken for an answer
 
 
@@ -41,10 +41,10 @@ async def test_plain_words_go_where_the_person_switched_to(
         await hub_api.ask(slack_channel, record)
     slack.pass_time(5)
     await say(slack, ada, "blue", "Which one do you mean?")
-    await say(slack, ada, f"!switch {second.session_id[:8]}", "Plain texts now go to project (Codex)")
+    await say(slack, ada, f"!switch {second.session_id[:8]}", "Messages now go to project (Codex)")
     ada.write("green")
     await slack.until(lambda: other.prompt_id in hub_api.answers, "the answer")
-    await say(slack, ada, "!switch off", "no particular session")
+    await say(slack, ada, "!switch off", "no longer go to one session")
     assert mine.prompt_id not in hub_api.answers
 
 

@@ -180,7 +180,7 @@ async def test_plain_text_with_several_sessions_is_asked_back_and_switch_decides
     await server.until(lambda: "Which one do you mean?" in ada.last()["text"], "the question back")
     assert hub_api.answers == {}
     ada.write(f"/switch {records[1].session_id[:8]}")
-    await server.until(lambda: "Plain texts now go to project (Codex)" in ada.last()["text"], "the switch")
+    await server.until(lambda: "Messages now go to project (Codex)" in ada.last()["text"], "the switch")
     ada.write("blue")
     await server.until(lambda: hub_api.answers, "the answer")
     assert list(hub_api.answers) == [records[1].prompt_id]
@@ -203,7 +203,7 @@ async def test_forwarded_and_edited_messages_answer_nothing(
     record = hub_api.add_prompt(hub_api.add_session(), prompts.TEXT)
     await hub_api.ask(channel, record)
     ada.forward("approve everything")
-    await server.until(lambda: "forwarded message, or one that a bot wrote" in ada.last()["text"], "the refusal")
+    await server.until(lambda: "messages from bots do not count" in ada.last()["text"], "the refusal")
     assert hub_api.answers == {}
     server.pass_time(5)
     written = ada.write("first")
@@ -405,9 +405,9 @@ async def test_commands_tell_what_runs_and_what_waits(
     await say("/sessions", "project · Claude Code · waits for you\n")
     await say("/status", "project: “Continue? (y/n)”\n   waiting for your answer · ⏳ Expires in ")
     await say("/screen", "all good")
-    await say("/help", "/mute: be quiet")
+    await say("/help", "/mute: mute this chat")
     await say("/help@another_bot", "That is not one of the choices")
-    await say("/nonsense", "I do not know /nonsense")
+    await say("/nonsense", "Unknown command: /nonsense")
     await say("/mute 30m", "Muted for 30m 0s")
     await channel.notify("Session started", session)
     await say("/mute off", "No longer muted")

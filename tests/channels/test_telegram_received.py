@@ -71,7 +71,7 @@ async def test_a_voice_note_is_shown_in_words_and_answers_only_after_a_tap() -> 
         ([], "no `transcriber`"),
         (["/does/not/exist", "{file}"], "The transcriber failed"),
         ([sys.executable, "-c", "raise SystemExit(3)"], "The transcriber failed"),
-        ([sys.executable, "-c", ""], "Nothing could be made out"),
+        ([sys.executable, "-c", ""], "could not be understood"),
     ],
 )
 async def test_a_voice_note_that_cannot_be_heard_says_so(command: list[str], told: str) -> None:

@@ -255,11 +255,11 @@ def test_people_have_one_name_for_all_their_identities(home: Home) -> None:
     ("text", "what"),
     [
         (PEOPLE.replace("telegram:42", "telegram:24"), "'telegram:24' may not answer in telegram"),
-        (PEOPLE.replace("telegram:42", "ana"), "'ana' is no identity"),
+        (PEOPLE.replace("telegram:42", "ana"), "'ana' is not an identity"),
         (PEOPLE.replace("22:00", "22"), "is no time of day"),
         (PEOPLE + 'zone = "Mars"\n', "no time zone 'Mars'"),
         (PEOPLE + '[[people]]\nname = "Bo"\nidentities = ["cli:local"]\n', "belongs to 'Ana' and to 'Bo'"),
-        (PEOPLE + '[[escalation]]\nname = "x"\nsteps = [{who = ["Cy"]}]\n', "nobody called 'Cy'"),
+        (PEOPLE + '[[escalation]]\nname = "x"\nsteps = [{who = ["Cy"]}]\n', "no person named 'Cy'"),
         (PEOPLE + '[[escalation]]\nname = "x"\nsteps = [{channels = ["fax"]}]\n', "no channel 'fax'"),
     ],
 )

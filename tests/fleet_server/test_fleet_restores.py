@@ -179,7 +179,7 @@ async def test_what_a_restored_machine_was_sent_and_never_spoke_of_is_told_as_no
     await held_as(fleet_server, "box", "restored")
     await machines.accept_restore(fleet_server.database, "box", "test")
     told = await wish
-    assert not told["accepted"] and told["stage"] == "unknown" and told["message"].startswith("Not known"), told
+    assert not told["accepted"] and told["stage"] == "unknown" and told["message"].startswith("Unknown"), told
     await machine.stop()
 
 

@@ -122,7 +122,7 @@ async def test_an_administrator_looks_after_the_fleet_over_the_api(fleet_server:
         (bert,) = [one for one in (await admin.get("/people")).json()["people"] if one["name"] == "bert"]
         assert bert["teams"] == ["backend"] and bert["rights"][0]["folder"] == "/srv"
         nobody = await admin.post("/rights", json={"holder": "carl"})
-        assert nobody.status_code == 409 and "nobody called 'carl'" in nobody.json()["message"]
+        assert nobody.status_code == 409 and "no person named 'carl'" in nobody.json()["message"]
         address = (await admin.post("/invitations", json={"uses": 2})).json()["address"]
         assert address.startswith(fleet_server.url)
         (invitation,) = (await admin.get("/invitations")).json()["invitations"]

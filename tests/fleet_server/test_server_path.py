@@ -67,7 +67,7 @@ async def test_of_two_people_at_two_fleet_servers_one_wins_and_the_other_hears_w
         for mine, theirs in zip(answers[::2], answers[1::2], strict=True):
             assert sorted((mine["status"], theirs["status"])) == [200, 409]
             lost, name = (theirs, "alice") if theirs["status"] == 409 else (mine, "bert")
-            assert lost["reason"] == "not_open" and lost["message"] == f"{name} was first."
+            assert lost["reason"] == "not_open" and lost["message"] == f"{name} answered first."
         assert all(len(sitter.typed) == 1 and len(sitter.orders) == 1 for sitter in machine.sitters)
         await machine.stop()
 

@@ -143,7 +143,7 @@ async def test_a_secret_is_shown_without_its_words_and_never_taken_in_a_chat(
         sitter = machine.sit(label="vault")
         secret = replace(YES_NO, type=PromptType.TYPE_FREE_TEXT, excerpt="Passphrase of prod-7:", constraints=SECRET)
         prompt_id = sitter.ask(secret)
-        card = await sees(ada, "A secret is asked for")
+        card = await sees(ada, "asks for a secret")
         assert "vault@box" in card["text"] and "prod-7" not in card["text"]
         assert f"atlasbridge reply {prompt_id[:8]}" in card["text"], "where to answer it, in words that work there"
         ada.write("hunter2", reply_to=card)

@@ -116,7 +116,7 @@ def test_g_says_what_would_be_allowed_for_a_while_and_a_digit_gives_it() -> None
             terminal.wait_for("npm run test")
             let_pass(terminal, ARMING_S)
             terminal.type("g")
-            terminal.wait_for("Without asking, this would be allowed: `npm run test` with files of tests")
+            terminal.wait_for("AtlasBridge would allow this without asking: `npm run test` with files of tests")
             assert terminal.text().count("  allows    ") == 3 and terminal.text().count("  does not    ") == 3
             let_pass(terminal, ARMING_S)
             terminal.type("x")

@@ -184,7 +184,7 @@ async def test_many_at_once_make_one_sound_and_one_digest_that_is_edited() -> No
         joined = [host for host, prompt_id in zip(hosts, ids, strict=True) if prompt_id not in loud]
         joined[0].withdraw(joined[0].open_id)
         await chat.until(lambda: len(chat.digests) == 5)
-        assert chat.digests[-1][1].startswith("3 more questions wait, 1 settled:")
+        assert chat.digests[-1][1].startswith("3 more questions, 1 settled:")
         for host in hosts:
             host.close()
 
@@ -250,7 +250,7 @@ async def test_a_delivery_that_fails_is_told_elsewhere_and_in_status() -> None:
         host = await a_host(live)
         host.raise_prompt()
         hub_api = live.people["memory"]
-        await hub_api.until(lambda: any("could not be shown in chat" in notice for notice in hub_api.notices))
+        await hub_api.until(lambda: any("could not show a question in chat" in notice for notice in hub_api.notices))
         report = next(one for one in live.hub.router.health() if one["name"] == "chat")
         assert report["unreached"] == 1 and "down" in report["why"]
         live.people["chat"].down = False

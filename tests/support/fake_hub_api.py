@@ -175,7 +175,7 @@ class FakeHubApi(KeptAnswers):
         if len(found) != 1:
             return Refused("unknown_prompt", "There is no such instruction.")
         self.queue.remove(found[0])
-        return Queued("revoked", "Taken back.", "")
+        return Queued("revoked", "Removed.", "")
 
     async def type_keys(self, session_id: str, data: bytes, identity: str) -> bool:
         self.typed.append((session_id, data, identity))

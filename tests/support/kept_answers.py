@@ -22,7 +22,7 @@ class KeptAnswers(BareHubApi):
         self, caller: Caller, prompt_id: str, value: str = "", when: str = "", as_text: bool = False
     ) -> Kept | Refused:
         if when not in ("06:00", "in 2h", "limit-resets"):
-            return Refused("bad_value", "Say when: 06:00.")
+            return Refused("bad_value", "Give a time: 06:00.")
         self.kept.append((self.reply_of(caller, prompt_id, value, as_text), when))
         return Kept("postponed", f"{caller.identity} answers {value!r} at {when} (1a2b3c4d).", self.kept_id)
 
@@ -34,7 +34,7 @@ class KeptAnswers(BareHubApi):
         if not ("1a2b3c4d" * 4).startswith(later_id or "?") or not self.kept:
             return Refused("unknown_prompt", "There is no such answer.")
         self.kept.clear()
-        return Kept("revoked", "Taken back.", self.kept_id)
+        return Kept("revoked", "Removed.", self.kept_id)
 
     async def do_later(self, caller: Caller) -> dict[str, Any]:
         return {"later": self.later()}

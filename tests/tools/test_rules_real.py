@@ -149,7 +149,7 @@ def test_two_people_on_the_page_and_in_telegram_must_agree(tool: str) -> None:
             stage.next_prompt(120, idle=True)
             stage.say("please lab:bash now")
             asked = stage.next_prompt(90)
-            shown = server.wait_for(lambda: asking(ann.sees(), "2 people must agree"), "the card in Telegram", 60)
+            shown = server.wait_for(lambda: asking(ann.sees(), "2 people must approve"), "the card in Telegram", 60)
             ann.tap(shown, "Yes")  # the choice that allows once, however the tool words it
             opened = command(stage, "web", "--no-open", "--name", "bob")
             with httpx.Client(base_url=opened["url"], timeout=60) as page:
@@ -160,4 +160,4 @@ def test_two_people_on_the_page_and_in_telegram_must_agree(tool: str) -> None:
                 said = page.post(f"{path}/reply", json={"value": "1"})
                 assert said.status_code == 200, said.text
             stage.wait(lambda: (stage.folder / "made-by-bash.txt").exists(), "the file", 90)
-            server.wait_for(lambda: not asking(ann.sees(), "2 people must agree"), "the edit in Telegram", 60)
+            server.wait_for(lambda: not asking(ann.sees(), "2 people must approve"), "the edit in Telegram", 60)

@@ -137,8 +137,8 @@ async def test_words_from_before_a_restart_are_asked_back(chat: str) -> None:
 @pytest.mark.parametrize(
     ("marks", "said"),
     [
-        ({"is_from_offline": True}, "scheduled"),
-        ({"via_bot": {"id": 7, "is_bot": True, "first_name": "b"}}, "a bot wrote"),
+        ({"is_from_offline": True}, "Scheduled"),
+        ({"via_bot": {"id": 7, "is_bot": True, "first_name": "b"}}, "from bots"),
         ({"external_reply": {"origin": {"type": "hidden_user", "sender_user_name": "x", "date": 1}}}, "Which one"),
     ],
 )

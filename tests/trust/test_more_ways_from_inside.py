@@ -38,7 +38,7 @@ def untouched(hub: HubProcess, folder: Path) -> bool:
 def test_no_environment_of_our_own_command_makes_it_a_persons(user: str, tmp_path: Path) -> None:
     with attacked("environment", tmp_path, user) as hub:
         came = outcome(tmp_path)
-        assert len(came) == 6 and all("only a person decides" in said for said in came.values()), came
+        assert len(came) == 6 and all("only a person can decide" in said for said in came.values()), came
         assert untouched(hub, tmp_path)
 
 

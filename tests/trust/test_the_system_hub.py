@@ -135,7 +135,7 @@ def test_no_further_attack_works_and_none_outlives_its_host(told: dict[str, Any]
     came = told["more attacks"]
     assert came["outlive host"]["reason"] in ("self", "not_allowed")
     assert came["pid namespace"]["reason"] in ("self", "not_allowed", "no namespace")
-    assert all("only a person decides" in said for said in came["environment"].values()), came["environment"]
+    assert all("only a person can decide" in said for said in came["environment"].values()), came["environment"]
     assert set(came["own terminal"]) == {"approvals", "attach", "reply"}
     assert told["still asked after more"]
 

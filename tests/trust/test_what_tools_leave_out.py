@@ -190,7 +190,7 @@ def test_a_number_of_gemini_that_does_not_count_the_command_is_not_told() -> Non
     prompt = gemini(["? Shell  Make a marker file", "... 2 hidden (Ctrl+O) ...", *framed, *ALLOW[1:]], 15, 40)
     assert not prompt.asked_whole and "missing_lines" not in prompt.constraints
     assert "hidden_rows" not in prompt.constraints
-    assert "how much is missing cannot be told" in warn_incomplete(prompt)
+    assert "how many lines are missing" in warn_incomplete(prompt)
 
 
 def test_rows_that_gemini_hides_in_the_border_of_a_box_are_told_as_the_least_that_is_missing() -> None:
@@ -198,4 +198,4 @@ def test_rows_that_gemini_hides_in_the_border_of_a_box_are_told_as_the_least_tha
     bordered = ["╰─... 18 hidden (Ctrl+O) ...───────╯", "Apply this change?", "", *ALLOW[3:]]
     prompt = gemini(bordered, 15, 40)
     assert not prompt.asked_whole and prompt.constraints["hidden_rows"] == 18
-    assert "the tool hides 18 rows of it, and more can be missing" in warn_incomplete(prompt)
+    assert "the tool hides 18 rows, and more can be missing" in warn_incomplete(prompt)

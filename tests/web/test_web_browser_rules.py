@@ -91,10 +91,10 @@ def test_a_card_offers_a_grant_in_words_and_the_rules_view_shows_and_ends_it(
 def test_a_card_shows_who_has_agreed_and_how_many_are_missing(hub: HubProcess, browser: webdriver.Chrome) -> None:
     with FakeHost(hub.home, tool="claude") as host:
         prompt_id = host.raise_prompt(asking("git push origin"))
-        wait_text(browser, "[data-prompt] .votes", "2 people must agree (rule two-push)")
+        wait_text(browser, "[data-prompt] .votes", "2 people must approve (rule two-push)")
         assert not browser.find_elements("css selector", ".granting")
         assert hub.cli("reply", prompt_id, "1").returncode == 0
-        wait_text(browser, "[data-prompt] .votes", "Ada agreed. One more person must agree")
+        wait_text(browser, "[data-prompt] .votes", "Ada approved. One more person must approve")
         press(browser, "[data-prompt] .choice.first", "[data-prompt] .choice.first:disabled, [data-settled]")
         assert host.answer_typing()["answer"] == {"kind": "choice", "value": "1"}
         find(browser, "[data-settled]")

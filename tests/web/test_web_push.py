@@ -125,7 +125,7 @@ async def test_agreeing_is_not_offered_where_the_message_does_not_show_everythin
     await hub.raise_prompt(hub.hub_api.add_session(), replace(MENU, excerpt="echo " + "x" * 600 + "; rm -rf ~"))
     _, body = await asyncio.wait_for(service.received.get(), 30)
     message = phone.open(body)
-    assert "characters more" in message["body"]
+    assert "more characters" in message["body"]
     assert [item["action"] for item in message["actions"]] == ["refuse"]
     await stop(hub, runner, client)
 

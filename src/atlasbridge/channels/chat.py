@@ -89,8 +89,7 @@ LOOK_BACK = 200
 MOST_LISTED = 10
 LINE_LIMIT = 90
 SETTLED_ELSEWHERE = (
-    "and 1 more, which was settled elsewhere: atlasbridge audit show"
-    "|and {count} more, which were settled elsewhere: atlasbridge audit show"
+    "and 1 more, settled elsewhere: atlasbridge audit show|and {count} more, settled elsewhere: atlasbridge audit show"
 )
 
 
@@ -800,12 +799,12 @@ class ChatChannel(BaseChannel):
     async def _ask_for_words(self, origin: Asked, record: PromptRecord, label: str) -> None:
         """Ask for the text that a choice needs. The answer is a reply to this message, which does not show the
         prompt."""
-        self._toast(origin, t("Write your words as a reply."))
+        self._toast(origin, t("Write your answer as a reply."))
         posted = await self._outbox.send(origin.room, self._paint_words(origin, templates.short_label(label)))
         self._shown.refer(record.prompt_id, (origin.room, posted.message))
 
     def _paint_words(self, origin: Asked, label: str) -> Params:
-        wanted = t("Write your words for “{label}” as a reply to this message.", label=label)
+        wanted = t("Write your answer for “{label}” as a reply to this message.", label=label)
         return self._paint(cards.notice(f"✍ {wanted}")) | self._inside(origin)
 
     def _read_command(self, text: str, replied: str, bot_name: str = "") -> Command | None:

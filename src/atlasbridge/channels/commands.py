@@ -43,29 +43,29 @@ def _of(operation: Operation[..., Any], use: str = "") -> str:
 
 
 COMMANDS = {
-    "status": "what is waiting for an answer, and what is finished",
-    "sessions": "what runs",
+    "status": "list open prompts and finished sessions",
+    "sessions": "list running sessions",
     "screen": "show a session's screen: {sign}screen NAME",
-    "picture": "a session's screen as a picture: {sign}picture NAME",
-    "last": "a session's last answer in full: {sign}last NAME",
-    "transcript": "all that a session said since the last prompt: {sign}transcript NAME",
-    "queue": "an instruction for when it is done: {sign}queue TEXT; list: {sign}queue; take back: {sign}queue off NAME",
-    "changes": "what a session has changed since it began: {sign}changes NAME",
-    "get": "a file of a session's folder: {sign}get PATH",
-    "switch": "send plain texts to one session: {sign}switch NAME, {sign}switch off",
+    "picture": "show a session's screen as a picture: {sign}picture NAME",
+    "last": "show a session's last answer in full: {sign}last NAME",
+    "transcript": "show everything since the last prompt: {sign}transcript NAME",
+    "queue": "queue an instruction: {sign}queue TEXT; list them: {sign}queue; remove: {sign}queue off NAME",
+    "changes": "list what a session has changed since it started: {sign}changes NAME",
+    "get": "send a file from a session's folder: {sign}get PATH",
+    "switch": "send your messages to one session: {sign}switch NAME, {sign}switch off",
     "new": _of(HubOperations.launch, "{sign}new NAME, or {sign}new NAME: FIRST INSTRUCTION"),
-    "esc": "press Esc in a session, to interrupt it: {sign}esc NAME",
+    "esc": "interrupt a session with Esc: {sign}esc NAME",
     "resume": _of(HubOperations.resume, "{sign}resume NAME"),
     "stop": _of(HubOperations.end, "{sign}stop NAME"),
-    "later": "answer later: {sign}later NAME 06:00 VALUE; what is kept: {sign}later; take back: {sign}later off NAME",
+    "later": "schedule an answer: {sign}later NAME 06:00 VALUE; list: {sign}later; remove: {sign}later off NAME",
     "snooze": _of(HubOperations.snooze, "{sign}snooze NAME 15m"),
     "all": "answer several the same way: {sign}all lists them, {sign}all VALUE 1 2 answers",
     "grant": _of(HubOperations.grant, "{sign}grant NAME 30m, {sign}grant NAME 5x"),
-    "mute": "be quiet for a while: {sign}mute 30m, {sign}mute off",
+    "mute": "mute this chat for a while: {sign}mute 30m, {sign}mute off",
     "away": _of(HubOperations.away, "{sign}away, {sign}away 2h"),
     "here": _of(HubOperations.here),
-    "language": "in which language I write here: {sign}language de",
-    "help": "what you can say here",
+    "language": "set the language of this chat: {sign}language de",
+    "help": "list these commands",
 }
 STATES = {
     PromptState.CREATED: "not shown yet",
@@ -152,8 +152,8 @@ def render_grant(made: Granted | Refused, sign: str) -> str:
         first, last = t("Granted: {words}.", words=made.words), f"atlasbridge grants remove {made.grant_id[:8]}"
         last = t("To end it: {command}", command=last)
     else:
-        first = t("It would be: {words}.", words=made.words)
-        last = t("Say {sign}grant NAME 30m or {sign}grant NAME 5x to give it.", sign=sign)
+        first = t("This would grant: {words}.", words=made.words)
+        last = t("To grant it, send {sign}grant NAME 30m or {sign}grant NAME 5x.", sign=sign)
     return escape_controls("\n".join([first, *examples(made), last]))
 
 
@@ -209,7 +209,7 @@ def render_sessions(sessions: list[SessionRecord], prompts: list[PromptRecord], 
         state = t("stopped") if session.stopped else state
         none = t("no pending prompts")
         count = t("1 pending prompt|{count} pending prompts", count=waiting) if waiting else none
-        mark = f" ← {t('plain texts go here')}" if session.session_id == chosen else ""
+        mark = f" ← {t('your messages go here')}" if session.session_id == chosen else ""
         lines.append(
             f"{session_name(session)} · {templates.tool_name(session)} · {state}"
             f"{mark}\n   {short_id(session.session_id)} · PID {session.pid} · {count}"
@@ -237,7 +237,8 @@ def list_changes(found: Changes) -> list[str]:
     signs = {"added": "A", "changed": "M", "removed": "D", "written": "·"}
     lines = []
     for one in found.files[:LISTED_FILES]:
-        why = t("binary") if one.binary else t("large") if one.large else t("not known before") if one.unknown else ""
+        why = t("not text") if one.binary else t("too large to compare") if one.large else ""
+        why = t("content not readable") if one.unknown else why
         counts = why or (f"+{one.added} −{one.removed}" if found.repository else "")
         lines.append(f"{signs[one.status]} {one.path[-120:]}  {counts}".rstrip())
     more = found.count - len(lines)
@@ -257,15 +258,15 @@ MOST_WORDS = 3  # words in a time: "fri 12:00", "in 2 hours"
 MOST_AT_ONCE = 50
 LISTED = 12
 LIMIT_WORDS = ("limit-resets", "limit")
-NOT_OURS = "This button is not one of mine."
-SEVERAL = "There are {count}. Say {command} off NUMBER; {command} lists them."
-TAKE_BACK = "To take one back: {command} off NAME or NUMBER"
+NOT_OURS = "This button does not belong to AtlasBridge."
+SEVERAL = "There are {count}. Send {command} off NUMBER; {command} lists them."
+TAKE_BACK = "To remove one: {command} off NAME or NUMBER"
 BEGINNING = 80  # characters of a question in a list
 ESC = b"\x1b"
 LISTED_TEXT = 200
 LISTED_FILES = 15
 LOOKED_BACK = 20  # number of prompts that are searched for the last instruction
-NO_ANSWER = "That session does not answer."
+NO_ANSWER = "That session does not respond."
 ABOUT_SESSION = frozenset(
     ("screen", "picture", "last", "transcript", "changes", "get", "queue", "new", "esc", "resume", "stop")
 ) | {"later", "snooze", "grant"}
@@ -332,7 +333,7 @@ class _Said:
             return answer
         if name in COMMANDS:
             return await self._about(name)
-        return f"{t('I do not know {command}.', command=f'{self._sign}{name}')}\n{render_help(self._sign)}"
+        return f"{t('Unknown command: {command}.', command=f'{self._sign}{name}')}\n{render_help(self._sign)}"
 
     async def do_help(self) -> str:
         return render_help(self._sign)
@@ -380,7 +381,8 @@ class _Said:
             return await self._revoke([one for one in self._hub_api.later() if one["prompt_id"] in ids], "")
         if not found:
             return t(
-                "There is no such prompt. Say {sign}later NAME 06:00 VALUE; {sign}status lists them.", sign=self._sign
+                "There is no such prompt. Send {sign}later NAME 06:00 VALUE; {sign}status lists open prompts.",
+                sign=self._sign,
             )
         if unclear and len(rest) > 1:
             return self._which_prompt(f"later {' '.join(rest)}", found)
@@ -396,19 +398,19 @@ class _Said:
     async def _postpone(self, record: PromptRecord, words: list[str]) -> str:
         """Read as many words as possible as the time; the rest is the answer."""
         command = f"{self._sign}later {self._name(record)} 06:00 VALUE"
-        said = t("Say {command}, or limit-resets for the time.", command=command)
+        said = t("Send {command}, or limit-resets for the time.", command=command)
         for count in range(min(MOST_WORDS, len(words) - 1), 0, -1):
             when, value = " ".join(words[:count]), " ".join(words[count:])
             outcome = await self._hub.postpone(record.prompt_id, value, when)
             said = self._once(outcome, record.prompt_id)
-            if not outcome.message.startswith("Say when"):
+            if not outcome.message.startswith("Give a time"):
                 return said
         return said
 
     def _list_later(self) -> str:
         kept = self._hub_api.later()
         if not kept:
-            return t("Nothing is kept for later.")
+            return t("No scheduled answers.")
         lines = [
             f"{number}. {hub_says(item['when'])} · {item['name']}: {hub_says(item['what'])} · {item['by_name']}"
             for number, item in enumerate(kept, 1)
@@ -420,7 +422,7 @@ class _Said:
         found, rest, unclear = self._meant_prompts(words, not words or bool(parse_span(words[0])))
         span_s = parse_span(rest[0]) if len(rest) == 1 else 900.0
         if not found or not span_s or len(rest) > 1:
-            return t("Say {sign}snooze NAME 15m; {sign}status lists what is waiting.", sign=self._sign)
+            return t("Send {sign}snooze NAME 15m; {sign}status lists open prompts.", sign=self._sign)
         if unclear:
             return self._which_prompt(f"snooze {' '.join(rest)}", found)
         return self._once(await self._hub.snooze(found[0].prompt_id, span_s), found[0].prompt_id)
@@ -454,7 +456,7 @@ class _Said:
         waiting = [one for one in self._hub_api.open_prompts() if not (one.prompt.secret or one.prompt.idle)]
         self._read[:] = [(one.prompt_id, self._name(one)) for one in waiting[:LISTED]]
         if not waiting:
-            return t("Nothing waits that could be answered together.")
+            return t("No prompts can be answered together.")
         lines = [
             f"{place}. {self._name(one)}: “{cut_to(first_line(one.prompt), BEGINNING)}”"
             for place, one in enumerate(waiting[:LISTED], 1)
@@ -474,7 +476,7 @@ class _Said:
         found, rest, unclear = self._meant_prompts(words, not words or _is_span(words[0]))
         wanted = parse_grant(" ".join([found[0].prompt_id if found else "", *rest]))
         if wanted is None or not found:
-            return t("Say {sign}grant NAME 30m or {sign}grant NAME 5x; NAME is the session's.", sign=self._sign)
+            return t("Send {sign}grant NAME 30m or {sign}grant NAME 5x; NAME is the session's name.", sign=self._sign)
         if unclear:
             return self._which_prompt(f"grant {' '.join(rest)}", found)
         prompt_id, for_s, times, folder = wanted
@@ -571,7 +573,7 @@ class _Said:
         session, path = self._named()
         path = path.strip()
         if session is None or not path:
-            said = "Say {sign}get PATH, or {sign}get NAME PATH; {sign}sessions lists names."
+            said = "Send {sign}get PATH, or {sign}get NAME PATH; {sign}sessions lists names."
             return t(said, sign=self._sign)
         try:
             name, content = await asyncio.to_thread(read_inside, self._hub_api.folder(session.session_id), path)
@@ -604,7 +606,7 @@ class _Said:
         if isinstance(listed, Refused):
             return hub_says(listed.message)
         if not queue:
-            return t("Nothing is queued. Say {sign}queue TEXT, or {sign}queue NAME TEXT.", sign=self._sign)
+            return t("Nothing is queued. Send {sign}queue TEXT, or {sign}queue NAME TEXT.", sign=self._sign)
         lines = [
             f"{number}. {one.name}: “{cut_to(' '.join(one.text.split()), LISTED_TEXT)}” · {one.by_name}"
             for number, one in enumerate(queue, 1)
@@ -620,7 +622,7 @@ class _Said:
             return t("Nothing can be started from here: config.toml has no [[launchers]].")
         name, _, instruction = (part.strip() for part in self._rest.partition(":"))
         if name not in known:
-            said = "Say {sign}new NAME, or {sign}new NAME: INSTRUCTION, with one of: {names}"
+            said = "Send {sign}new NAME, or {sign}new NAME: INSTRUCTION, with one of: {names}"
             return t(said, sign=self._sign, names=", ".join(known))
         started = await self._hub.launch(name, name=name, instruction=instruction)
         if isinstance(started, Refused):
@@ -634,11 +636,11 @@ class _Said:
             return self._which("stop NAME")
         self._hub_api.note("SESSION_STOPPED", session_id=session.session_id, decided_by=self._identity)
         ended = await self._hub.end(session.session_id)
-        told = t("{name} was told to end.", name=session_name(session))
+        told = t("AtlasBridge asked {name} to end.", name=session_name(session))
         return hub_says(ended.message) if isinstance(ended, Refused) else told
 
     def _which(self, command: str) -> str:
-        said = "Which session? Say {sign}{command}; {sign}sessions lists them."
+        said = "Which session? Send {sign}{command}; {sign}sessions lists them."
         return t(said, sign=self._sign, command=command)
 
     # the chat itself
@@ -647,17 +649,17 @@ class _Said:
         key = f"{self._channel.name}.switch.{self._chat}"
         if self._rest.lower() == "off":
             self._hub_api.remember(key, "")
-            return t("Plain texts go to no particular session any more.")
+            return t("Messages no longer go to one session.")
         session = find_session(self._hub_api.sessions(), self._rest)
         if session is None:
             return t("There is no such session. {sign}sessions lists them.", sign=self._sign)
         self._hub_api.remember(key, session.session_id)
-        return t("Plain texts now go to {name} ({tool}).", name=session_name(session), tool=tool_name(session))
+        return t("Messages now go to {name} ({tool}).", name=session_name(session), tool=tool_name(session))
 
     async def do_mute(self) -> str:
         span_s = parse_span(self._rest)
         if span_s is None:
-            return t("Say {sign}mute 30m, {sign}mute 2h or {sign}mute off.", sign=self._sign)
+            return t("Send {sign}mute 30m, {sign}mute 2h or {sign}mute off.", sign=self._sign)
         until = self._channel.clock.wall() + span_s
         self._hub_api.remember(f"{self._channel.name}.mute.{self._chat}", str(until))
         told = t("Muted for {span}: {effect}", span=render_left(span_s), effect=t(self._channel.muted))
@@ -668,19 +670,19 @@ class _Said:
         tag = known_language(rest) or next((tag for tag, name in LANGUAGES.items() if name.lower() == rest.lower()), "")
         if not tag:
             offered = ", ".join(f"{tag} ({name})" for tag, name in LANGUAGES.items())
-            return t("Say {sign}language de, with one of: {names}", sign=self._sign, names=offered)
+            return t("Send {sign}language de, with one of: {names}", sign=self._sign, names=offered)
         self._hub_api.remember(language_key(self._channel.name, self._chat), tag)
         with reading(Reader(tag)):
             return t("I write English here from now on.")
 
     async def do_here(self) -> str:
         await self._hub.here()
-        return t("Good. A person who types in a session gets a moment before you are asked here.")
+        return t("Welcome back. While somebody types in a session, AtlasBridge waits a moment before it asks here.")
 
     async def do_away(self) -> str:
         span_s = parse_span(self._rest) if self._rest else None
         if span_s is None and self._rest:
-            return t("Say {sign}away, {sign}away 2h or {sign}here.", sign=self._sign)
+            return t("Send {sign}away, {sign}away 2h or {sign}here.", sign=self._sign)
         if span_s == 0:
             await self._hub.here()
             return t("No longer away.")

@@ -127,7 +127,7 @@ class DesktopChannel(OneWayChannel):
         """Replace the notification of this digest when it changes, so that there is only one."""
         if loud or f"digest-{key}" in self._shown:
             with reading(self._reader):
-                told, title = say_digest(escape_controls(text)), t("AtlasBridge: more questions wait")
+                told, title = say_digest(escape_controls(text)), t("AtlasBridge: more questions for you")
             lines = told if self._own.show_text else told.partition("\n")[0]
             await self._show(f"digest-{key}", title, lines[:LONGEST], False)
 

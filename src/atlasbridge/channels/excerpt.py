@@ -51,7 +51,7 @@ EFFECT_WORDS = {
     "downloads": ("downloads", "downloads from {target}"),
 }
 ABOVE = "1 line of output above it not sent|{count} lines of output above it not sent"
-DISAGREES = "What the tool announced and what its screen shows are not the same. Only No can be answered."
+DISAGREES = "What the tool announced does not match its screen. You can only answer No."
 MOST_EFFECTS, TARGET_LIMIT = 4, 80
 
 
@@ -71,7 +71,7 @@ KIND_WORDS = {
     SubjectKind.PLAN: KindWords("Plan", "Plan: {text}", "{name} asks you to approve a plan:"),
     SubjectKind.QUESTION: KindWords("Question", "{text}", "{name} asks:"),
     SubjectKind.TOOL: KindWords("Call", "Call {text}", "{name} wants to call:"),
-    SubjectKind.TRUST: KindWords("To be trusted", "Trust {text}", "{name} asks you to trust:"),
+    SubjectKind.TRUST: KindWords("Asks for trust in", "Trust {text}", "{name} asks you to trust:"),
 }
 
 
@@ -265,12 +265,12 @@ def _say_effect(kind: str, target: str) -> str:
 
 
 UNTOLD = (
-    "Not whole: how much is missing cannot be told. "
-    "Look at the session before you approve; a taller window, or detaching it, can show more."
+    "Incomplete: AtlasBridge cannot tell how many lines are missing. "
+    "Check the session before you approve; a taller window, or detaching the session, can show more."
 )
 HIDDEN_ROWS = (
-    "Not whole: the tool hides 1 row of it, and more can be missing."
-    "|Not whole: the tool hides {count} rows of it, and more can be missing."
+    "Incomplete: the tool hides 1 row, and more can be missing."
+    "|Incomplete: the tool hides {count} rows, and more can be missing."
 )
 
 
@@ -282,19 +282,19 @@ def warn_incomplete(prompt: Prompt) -> str:
     if prompt.constraints.get("disagrees"):
         return f"⚠ {t(DISAGREES)}"
     if not prompt.asked_whole and isinstance(missing, int) and missing > 0:
-        return f"⚠ {t('Not whole: 1 line is missing.|Not whole: {count} lines are missing.', count=missing)}"
+        return f"⚠ {t('Incomplete: 1 line is missing.|Incomplete: {count} lines are missing.', count=missing)}"
     if not prompt.asked_whole and (hidden := prompt.constraints.get("hidden_rows")):
         return f"⚠ {t(HIDDEN_ROWS, count=hidden)}"
     if not prompt.asked_whole:
         return f"⚠ {t(UNTOLD)}"
     if prompt.subject is None or prompt.subject.complete or not prompt.subject.shown:
         return ""
-    return t("As the tool drew it: tabs, invisible characters and its line breaks cannot be told from here.")
+    return t("As the tool drew it: tabs, invisible characters and its own line breaks cannot be seen here.")
 
 
 def title_whole(prompt: Prompt) -> str:
     """The title above the whole text; it says so if the text is incomplete."""
-    return t("All of it:") if prompt.asked_whole else t("All that could be read of it; a part is missing:")
+    return t("The whole text:") if prompt.asked_whole else t("Everything that could be read; part of it is missing:")
 
 
 def whole_text(prompt: Prompt) -> str:

@@ -206,7 +206,7 @@ def _refuse_secret(parts: Sequence[str]) -> None:
     if any(
         _SECRET_NAME.fullmatch(name) or (name[:1] == "." and not _HARMLESS_HIDDEN.fullmatch(name)) for name in names
     ):
-        raise NotHanded(t("A file of that name holds secrets: it does not go into a chat."))
+        raise NotHanded(t("Files of that name contain secrets and are not sent to a chat."))
 
 
 def _open_by_place(folder: str, parts: list[str]) -> tuple[int, Sequence[str]]:
@@ -264,7 +264,7 @@ def _write_new(name: str, content: bytes, create: Callable[[str], int]) -> str:
 def _parts(folder: str, path: str) -> list[str]:
     parts = posix_parts(folder, path) if os.name == "posix" else windows_parts(folder, path)
     if parts == []:
-        raise NotHanded(t("Say which file."))
+        raise NotHanded(t("Name the file."))
     if parts is None or ".." in parts or "\0" in path:
         raise NotHanded(t("Only files inside the session's folder can be sent."))
     return parts
@@ -298,9 +298,9 @@ def _open_folder(folder: str, parts: list[str]) -> int:
 
 def _check(about: os.stat_result) -> None:
     if not stat.S_ISREG(about.st_mode):
-        raise NotHanded(t("That is no regular file."))
+        raise NotHanded(t("That is not a regular file."))
     if about.st_nlink > 1:
-        raise NotHanded(t("That file has other names elsewhere (a hard link): it is not sent."))
+        raise NotHanded(t("That file has other names elsewhere (a hard link), so it is not sent."))
 
 
 def _content(opened: BinaryIO) -> bytes:
@@ -310,12 +310,12 @@ def _content(opened: BinaryIO) -> bytes:
     if not content:
         raise NotHanded(t("That file is empty."))
     if content.startswith(_SECRET_BEGINS):
-        raise NotHanded(t("That is a database or a key store: it does not go into a chat."))
+        raise NotHanded(t("That is a database or a key store and is not sent to a chat."))
     wide = content.startswith(_WIDE)
     text = "" if b"\0" in content[:LOOK] and not wide else content.decode("utf-16" if wide else "utf-8", "ignore")
     if redact(text) != text:
         raise NotHanded(
-            t("It holds what looks like a secret (a key, a token, a password): it does not go into a chat.")
+            t("It contains what looks like a secret (a key, a token, a password) and is not sent to a chat.")
         )
     return content
 
@@ -324,5 +324,5 @@ def _why(fault: OSError) -> str:
     if isinstance(fault, FileNotFoundError):
         return t("There is no such file in the session's folder.")
     if fault.errno in (errno.ELOOP, errno.ENOTDIR):  # the error of O_NOFOLLOW for a link
-        return t("A link, or what is no folder, stands in its way: only files inside the session's folder can be sent.")
+        return t("A link is in the path: only files inside the session's folder can be sent.")
     return t("It cannot be read: {fault}.", fault=escape_controls(str(fault.strerror), keep_lines=False))

@@ -17,7 +17,7 @@ from atlasbridge.core.prompt.model import PromptRecord
 
 LEAVE, REVOKE = "no", "r"
 LEFT = "Nothing was granted."
-LIMITS = "In this session unless it says folder; twelve hours at most. A rule that denies or asks still applies."
+LIMITS = "In this session, or in the folder if you choose it; for 12 hours at most. Rules that deny or ask still apply."
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,11 +39,11 @@ async def press(hub_api: HubApi, record: PromptRecord, value: str, caller: Calle
     if value.startswith(REVOKE) and len(value) > 1:
         ended = await hub_api.by(caller).revoke_grant(value[1:])
         over = isinstance(ended, Refused)
-        said = t("That grant has ended already.") if over else t("Revoked: it is asked again.")
+        said = t("That permission has already ended.") if over else t("Revoked. AtlasBridge asks you again.")
         return GrantWords(said, said)
     span = find_span(value)
     if value and span is None:
-        return t("This button is not one of mine.")
+        return t("This button does not belong to AtlasBridge.")
     hub = hub_api.by(caller)
     if span is None:
         made = await hub.grant(record.prompt_id, preview=True)
@@ -55,7 +55,7 @@ async def press(hub_api: HubApi, record: PromptRecord, value: str, caller: Calle
 
 
 def _offer(made: Granted) -> GrantWords:
-    allowed = t("Without asking, this would be allowed: {shape}.", shape=made.shape)
+    allowed = t("AtlasBridge would allow this without asking: {shape}.", shape=made.shape)
     lines = [f"⏱ {allowed}", *examples(made), t(LIMITS)]
     buttons = (*((hub_says(span.label), span.key) for span in SPANS), (f"✖ {t('No, ask me')}", LEAVE))
     toast = t("Read what it would allow, then choose.")

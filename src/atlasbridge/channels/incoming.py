@@ -120,13 +120,13 @@ def active(sessions: list[SessionRecord]) -> list[SessionRecord]:
 # Which prompt a text without a reference means: the prompt that its writer had seen, or a question back.
 
 NOTHING_OPEN = "Nothing is waiting for an answer."
-WORKING = "Nothing is waiting for an answer. To have words typed when the tool is done, say {sign}queue TEXT."
+WORKING = "Nothing is waiting for an answer. To queue an instruction for when the tool is done, send {sign}queue TEXT."
 NOT_OPEN = "That prompt is no longer open."
 WHICH = "Which one do you mean? Tap it, or reply to its message."
 RESTARTED = "AtlasBridge restarted while this came in. Which one do you mean? Tap it, or reply to its message."
-GONE = "I no longer have those words. Send them again, as a reply to the question itself."
+GONE = "That text is no longer stored. Send it again as a reply to the question."
 EDITED = "An edit changes nothing that was already taken. Write a new message instead."
-NO_MARKS = "{title} did not say what is marked. Reply with the numbers instead."
+NO_MARKS = "{title} did not send your selection. Reply with the numbers instead."
 KEPT_TEXTS = 200
 MOST_OFFERED = 20
 
@@ -183,9 +183,9 @@ def _of(records: Iterable[PromptRecord], session_id: str) -> list[PromptRecord]:
 
 TRANSCRIBER_S = 120.0
 HEARD_LIMIT = 4096
-WHICH_SESSION = "Which session? Send it as a reply to one of its messages, or say {sign}switch NAME first."
-NO_TRANSCRIBER = "Voice notes are not taken here: config.toml names no `transcriber` for {title}."
-NOTHING_HEARD = "Nothing could be made out. Write it instead."
+WHICH_SESSION = "Which session? Send it as a reply to one of its messages, or send {sign}switch NAME first."
+NO_TRANSCRIBER = "Voice notes are not accepted here: config.toml sets no `transcriber` for {title}."
+NOTHING_HEARD = "The voice note could not be understood. Write your message instead."
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,7 +35,7 @@ from atlasbridge.core.values import replace
 SINCE = "matrix.since"
 HINT = "check homeserver, access_token and room of [channels.matrix]"
 ENCRYPTED = "This room is encrypted, and I cannot read it. Use a room without encryption."
-ONLY_TEXT = "Only text and reactions are taken here."
+ONLY_TEXT = "Only text and reactions work here."
 FILES = ("m.image", "m.file", "m.audio", "m.video")
 HEARD = ("m.reaction", "m.room.message", "m.room.encrypted")
 
@@ -45,7 +45,7 @@ class MatrixChannel(ChatChannel):
     personal = False
     title = "Matrix"
     sign = "!"
-    muted = "prompts come without a sound, reminders and notices not at all."
+    muted = "prompts arrive without a sound; reminders and notices do not arrive."
     piece = 16_000
     hint = HINT
     hushed: ClassVar[Params] = {"msgtype": "m.notice"}

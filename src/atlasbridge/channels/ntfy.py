@@ -57,15 +57,15 @@ def render_prompt(
     """Render the notification without its topic and its buttons."""
     asked, whole = asked_text(record.prompt), shows_text and _fits(record)
     where = render_where(session, host)
-    more = t("All of it: the page, or {command}", command=f"atlasbridge reply {short_id(record.prompt_id)}")
+    more = t("The whole text: on the page, or {command}", command=f"atlasbridge reply {short_id(record.prompt_id)}")
     if shows_text:
         title = cut_bytes(render_headline(record.prompt, session), TITLE_BYTES)
-        shown = asked if whole else cut_bytes(asked, MESSAGE_BYTES - 300) + f"\n({t('cut, or not whole')})"
+        shown = asked if whole else cut_bytes(asked, MESSAGE_BYTES - 300) + f"\n({t('cut or incomplete')})"
         above = lines_above(record.prompt)
         left_out = f"\n⚠ {t(ABOVE, count=above)}" if above else ""
         text = f"{shown}{left_out}\n{where}" + ("" if whole else f"\n{more}")
     else:
-        title, text = t("AtlasBridge: a question waits"), f"{where}\n{more}"
+        title, text = t("AtlasBridge: a question for you"), f"{where}\n{more}"
     return {
         "title": title,
         "message": text,
@@ -382,7 +382,7 @@ class NtfyIntroduction:
             {
                 "topic": self.topic,
                 "title": "AtlasBridge",
-                "message": t("Here you will be told that something waits."),
+                "message": t("AtlasBridge notifies you here when something waits for you."),
                 "priority": 2,
             }
         )

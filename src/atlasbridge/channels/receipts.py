@@ -24,7 +24,7 @@ STAGES = {
     "received": ("📨", "received, being typed"),
     "typed": ("⌨", "typed"),
     "answered_elsewhere": ("📨", "received, being typed"),
-    "still_there": ("⚠", "typed, but the question is still there. Look at the terminal"),
+    "still_there": ("⚠", "typed, but the question is still there. Check the terminal"),
     "first_key": ("⌨", "the tool took the first key, the rest was not typed"),
 }
 WITHDRAWN = {
@@ -127,7 +127,7 @@ def render_fate(record: PromptRecord, who: str) -> str:
         case PromptState.FAILED:
             return t("it could not be answered")
         case PromptState.CREATED | PromptState.ROUTED | PromptState.AWAITING_REPLY:
-            return t("it still waits")
+            return t("still waiting")
     said = render_answer(record.prompt, record.decided_value) if record.decided_value else t("answered")
     return f"{said}{_by(who)}"
 

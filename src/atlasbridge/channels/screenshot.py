@@ -40,7 +40,7 @@ PLACES = (
 NO_PILLOW, NO_FONT = 3, 4
 WHY = {
     NO_PILLOW: "Pictures need one more package: pip install '.[picture]' in the checkout",
-    NO_FONT: "Pictures need a font whose letters are all of one width, such as DejaVu Sans Mono.",
+    NO_FONT: "Pictures need a monospaced font, such as DejaVu Sans Mono.",
 }
 Cell = tuple[int, int, str, int, str, str, int]  # row, column, character, cells, foreground, background, flags
 

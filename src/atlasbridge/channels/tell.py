@@ -80,7 +80,7 @@ class TellChannel(OneWayChannel):
         if loud:
             with reading(self._reader):
                 told = say_digest(escape_controls(text)) if self._own.show_text else self._own.page_url
-                await self._say(t("AtlasBridge: more questions wait"), told)
+                await self._say(t("AtlasBridge: more questions for you"), told)
 
     async def _say(self, title: str, text: str) -> None:
         """Raise ChannelError if no service accepted the message; one of several is enough."""
@@ -116,6 +116,6 @@ def services_of(urls: list[str]) -> Any:
 
 async def try_address(url: str) -> None:
     """Raise ConfigError if Apprise does not know the address, and ChannelError if no service accepted the message."""
-    told = t("Here you will be told that something waits.")
+    told = t("AtlasBridge notifies you here when something waits for you.")
     if not await services_of([url]).async_notify(title="AtlasBridge", body=told):
         raise ChannelError("the service did not take a test message", "try the address with: apprise -vv URL")

@@ -24,12 +24,12 @@ from atlasbridge.core.session.model import INTEGRATIONS, SessionRecord, session_
 LABEL_LIMIT = 40
 NOT_SHOWN = "It could not be shown here. Read and answer it on the page, or with: atlasbridge approvals"
 REST = "🔎 Show all, or atlasbridge approvals"
-NO_DEFAULT = "no default: nothing is typed by itself"
+NO_DEFAULT = "no default: nothing is typed"
 NO_SECRETS = (
     "Chat never carries secrets. Answer at the terminal, on the local web page (atlasbridge web), or with: {command}"
 )
 TAP = "Tap a choice, or reply to this message with your own words."
-SURE, BACK = "This choice also decides what is not asked yet.", "Back"
+SURE, BACK = "This choice also answers later requests.", "Back"
 CHANGED = "changed"  # the constraint under which a chat keeps what a finished agent has changed
 LIMIT_BUTTON, CONTINUE = "limit", "continue"  # the value of a button, and its answer when the usage limit has ended
 ENTER_KEYS = ("enter", "\r", "\n")
@@ -100,7 +100,7 @@ def render_headline(prompt: Prompt, session: SessionRecord) -> str:
     """The start of the question and the session's name, for a notification. The tool's text is quoted."""
     name = session_name(session)
     if prompt.secret:
-        return f"🔒 {t('A secret is asked for')} · {name}"
+        return f"🔒 {t('{name} asks for a secret', name=name)}"
     if prompt.idle and prompt.constraints.get("commands"):
         return f"💬 {t('{name} waits for your next command', name=name)}"
     if prompt.idle:
@@ -140,7 +140,7 @@ def render_kind(prompt: Prompt, session: SessionRecord) -> str:
         tool = tool_name(session)
         return t("AtlasBridge detected a possible input request of {tool}. Last output:", tool=tool)
     if prompt.constraints.get("multi_select"):
-        return t("Multiple choice, several allowed: mark them and send, or reply with their numbers, such as 1,3")
+        return t("Multiple choice, several allowed: select them and send, or reply with their numbers, such as 1,3")
     return t(KIND_NAMES[prompt.type])
 
 
@@ -162,11 +162,11 @@ def listed_choices(prompt: Prompt, choices: Sequence[Choice], room: int) -> list
 def count_changes(found: Changes) -> str:
     """In one line."""
     if not found.count:
-        none = "nothing has changed since it began."
+        none = "nothing has changed since it started."
         return t(none) if found.whole else t("no change was found; the folder is very large.")
     files = t("1 file changed|{count} files changed", count=found.count)
     lines = t("+{added} −{removed} lines", added=found.added, removed=found.removed)
-    part = f" ({t('not all of the folder could be looked at')})"
+    part = f" ({t('not all of the folder could be read')})"
     return f"{files}{f', {lines}' if found.repository else ''}{'' if found.whole else part}"
 
 
@@ -181,7 +181,7 @@ def render_hint(prompt: Prompt, prompt_id: str, threads: bool = False) -> str:
     wanted = prompt.constraints.get("quorum")
     if isinstance(wanted, dict):
         rule = escape_controls(str(wanted["rule"]), keep_lines=False)
-        return t("{count} people must agree (rule {rule}).", count=wanted["approvals"], rule=rule)
+        return t("{count} people must approve (rule {rule}).", count=wanted["approvals"], rule=rule)
     if prompt.secret:
         command = f"atlasbridge reply {short_id(prompt_id)} -"
         return t(NO_SECRETS, command=command)
@@ -199,7 +199,7 @@ def render_hint(prompt: Prompt, prompt_id: str, threads: bool = False) -> str:
         limit = prompt.constraints.get("max_length")
         parts = [say("Reply to this message with the text.")]
         parts += [t("At most {limit} characters.", limit=limit)] if limit else []
-        parts += [t("The words enter, esc and ctrl-c press that key.")] if takes_keys(prompt) else []
+        parts += [t("The words enter, esc and ctrl-c press the key.")] if takes_keys(prompt) else []
         return " ".join(parts)
     if is_ambiguous(prompt):
         words = t("You can also reply with text; enter, esc and ctrl-c press that key.")

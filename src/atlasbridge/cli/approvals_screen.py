@@ -40,7 +40,7 @@ class Offer:
 
 
 def read_offer(prompt_id: str, made: dict[str, Any]) -> Offer:
-    lines = [f"Without asking, this would be allowed: {made['shape']}.", ""]
+    lines = [f"AtlasBridge would allow this without asking: {made['shape']}.", ""]
     lines += [f"  allows        {text}" for text in made["would"]]
     for text, why in zip(made["would_not"], made.get("why_not") or [], strict=False):
         lines += [f"  does not      {text}", f"                {why}"]

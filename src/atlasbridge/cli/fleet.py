@@ -496,7 +496,7 @@ def machines(ctx: click.Context, database_url: str, include_gone: bool, as_json:
 
 def _machine(one: dict[str, Any]) -> tuple[object, ...]:
     known = (one["name"], one["state"], one["open_prompts"], one["sessions"], one["version"])
-    return *known, one["log_fault"] or "as anchored", one["limited"] or one["went_back"]
+    return *known, one["log_fault"] or "verified", one["limited"] or one["went_back"]
 
 
 def _plain(row: dict[str, Any]) -> dict[str, Any]:
@@ -512,7 +512,7 @@ def _state(row: dict[str, Any]) -> str:
     if row["gone_at"]:
         return str(row["gone_why"])
     if row["held"] == "restored":
-        return f"put back to an earlier state: fleet machines accept-restore {row['name']}"
+        return f"restored to an earlier state: fleet machines accept-restore {row['name']}"
     if row["held"]:
         return f"two machines with one key: fleet machines split {row['name']}"
     if row["connected_to"]:
@@ -564,7 +564,7 @@ def accept_restore(database_url: str, machine: str) -> None:
     """Confirm that MACHINE was restored to an earlier state on purpose: it continues and resends its open prompts."""
     place = work(database_url, server.machines.accept_restore, machine, operator())
     if place is None:
-        raise AtlasBridgeError(f"{machine!r} does not wait for this", "look at: atlasbridge fleet machines")
+        raise AtlasBridgeError(f"{machine!r} is not waiting for this", "look at: atlasbridge fleet machines")
     click.echo(f"{machine} goes on: {place} enters the fleet again within half a minute.")
 
 
@@ -631,7 +631,7 @@ def new_link(database_url: str, url: str, name: str) -> None:
 def _print_link(database_url: str, url: str, name: str) -> None:
     known = {one["name"] for one in work(database_url, server.people.listing)}
     if name not in known:
-        raise AtlasBridgeError(f"there is nobody called {name!r}", "add them: atlasbridge fleet people add NAME")
+        raise AtlasBridgeError(f"there is no person named {name!r}", "add them: atlasbridge fleet people add NAME")
     token = work(database_url, server.people.login_link, name)
     click.echo(f"{url.rstrip('/')}/#login={token}")
 
@@ -682,7 +682,7 @@ def end_login(database_url: str, login: str) -> None:
 def remove_person(database_url: str, name: str) -> None:
     """Revoke NAME's access, and log them out everywhere."""
     if not work(database_url, server.people.remove, name, operator()):
-        raise AtlasBridgeError(f"there is nobody called {name!r}", "list them: atlasbridge fleet people list")
+        raise AtlasBridgeError(f"there is no person named {name!r}", "list them: atlasbridge fleet people list")
     click.echo(f"{name} was removed.")
 
 

@@ -162,7 +162,7 @@ def _hidden(tools: tuple[str, ...], folder: Path) -> str:
 
 def _check(tool: str, folder: Path) -> None:
     if not _NAME.fullmatch(tool):
-        raise AtlasBridgeError(f"{tool!r} is no name of a tool", "use the name as you type it: claude")
+        raise AtlasBridgeError(f"{tool!r} is not a valid name for a tool", "use the name as you type it: claude")
     path = folder / tool
     if path.exists() and path not in list(shims(folder)):
         raise AtlasBridgeError(f"{path} exists and was not made by AtlasBridge", "choose another place with --folder")

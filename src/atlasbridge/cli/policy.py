@@ -167,7 +167,7 @@ def explain(
         return
     echo(verdict.sentence)
     if verdict.approvals > 1:
-        click.echo(f"  {verdict.approvals} people must agree")
+        click.echo(f"  {verdict.approvals} people must approve")
     for step in verdict.steps:
         click.echo(f"  {step}")
 

@@ -266,7 +266,7 @@ async def _connect_tell(options: SetupOptions) -> None:
     address = find_token("tell", "address", options)
     if options.test:
         await try_notification(address.value)
-        click.echo(say("The service took a test message."))
+        click.echo(say("The service accepted a test message."))
     old = read_table(home(), "tell")
     urls = list(dict.fromkeys([*old.get("urls", []), address.written]))
     page = {"page_url": options.page_url} if options.page_url else {}

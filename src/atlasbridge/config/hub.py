@@ -75,7 +75,7 @@ def _check_identities(place: str, entry: PersonEntry, allowed: Allowed) -> None:
         channel, colon, who = identity.partition(":")
         if not (colon and channel and who):
             raise ConfigError(
-                f"{place}: {identity!r} is no identity", 'write it as "telegram:1001", "slack:T1/U2" or "cli:local"'
+                f"{place}: {identity!r} is not an identity", 'write it as "telegram:1001", "slack:T1/U2" or "cli:local"'
             )
         people = allowed.get(channel)
         if people is not None and identity not in people:
@@ -89,7 +89,7 @@ def _escalation_policy(number: int, entry: EscalationEntry, book: PeopleBook, al
     for name in (name for step in entry.steps for name in step.who):
         if book.named(name) is None:
             known = ", ".join(person.name for person in book.people) or "nobody yet"
-            raise ConfigError(f"escalation.{number}: there is nobody called {name!r}", f"[[people]] has: {known}")
+            raise ConfigError(f"escalation.{number}: there is no person named {name!r}", f"[[people]] has: {known}")
     plan = plan_escalation(number, entry, (HERE, AWAY, "local", *allowed))
     return replace(plan, folder=os.path.expanduser(entry.folder))
 

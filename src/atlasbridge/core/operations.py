@@ -627,7 +627,7 @@ class ChangedFile:
     cut: Annotated[bool, Is("`diff` is only its beginning")] = False
     binary: bool = False
     large: bool = False
-    unknown: Annotated[bool, Is("what it held before cannot be read")] = False
+    unknown: Annotated[bool, Is("its content, or what it held before, cannot be read")] = False
 
 
 @frozen
@@ -1020,7 +1020,7 @@ class HubOperations:
 
     @operation("DELETE /later/{later_id}", scope="answer", name="later.revoke")
     def revoke_later(self, later_id: ShortText) -> Kept:
-        """Take back what is kept for later."""
+        """Remove a scheduled answer or a snooze."""
 
     @operation("GET /queue")
     def queue(self, session_id: ShortText = "") -> Annotated[tuple[Instruction, ...], Is(key="queue")]:
@@ -1067,7 +1067,7 @@ class HubOperations:
         folder: Annotated[bool, Is("in every session of the tool in this folder, not in this one only")] = False,
         preview: Annotated[bool, Is("only show what it would allow")] = False,
     ) -> Granted:
-        """Allow what a prompt asks, and what looks like it, for a while."""
+        """Allow what a prompt asks, and similar requests, for a while."""
 
     @operation(scope="answer", name="grant.revoke")
     def revoke_grants(self, grant_id: ShortText = "") -> Annotated[tuple[str, ...], Is(key="ended")]:

@@ -30,7 +30,7 @@ async def hello(site: Site, call: Call) -> Found:
     cookie = call.request.cookies.get(site.access.cookie_name, "")
     given = site.access.greet(call.given.who, cookie, call.given.challenge)
     if given is None:
-        return problem(401, "unauthorized", "this link or login is not known here (any more)")
+        return problem(401, "unauthorized", "the hub does not know this link or login, or no longer knows it")
     return {"epoch": site.access.epoch, "proof": given}
 
 
@@ -50,7 +50,7 @@ async def login(site: Site, call: Call) -> Found:
     words = (body.link, body.challenge or "", body.epoch or "", body.proof or "")
     entry = site.access.redeem(*words, agent, _own_port(site, call))
     if entry is None:
-        return problem(401, "wrong_login", "this link does not open the page (any more); a link works once")
+        return problem(401, "wrong_login", "this link was used already or has expired; a link works once")
     _tell_login(site, call, entry.device)
     answer = proof(entry.key, "hub", body.challenge, site.access.epoch, entry.device.login_id)
     return _entered(site, call, entry.cookie, {**entry.device.to_json(entry.device.login_id), "proof": answer})
@@ -60,9 +60,9 @@ async def _by_password(site: Site, call: Call, agent: str) -> Found:
     """Log in with the password, over TLS only: on loopback a link is available, so nobody needs to guess there."""
     peer = call.request.client.host if call.request.client else ""
     if not is_over_tls(call):
-        return problem(403, "not_private", "the password is taken over TLS only; here, take a link: atlasbridge web")
+        return problem(403, "not_private", "the password works over TLS only; here, use a link: atlasbridge web")
     if wait_s := site.guesses.admit(peer, site.clock.now()):
-        return problem(429, "rate_limited", "too many attempts; wait, or take a link", wait_s)
+        return problem(429, "rate_limited", "too many attempts; wait, or use a link", wait_s)
     async with site.stretching:  # one at a time: each needs a large part of a second
         entry = await site.access.enter(call.given.password, agent)
     if entry is None:
@@ -117,7 +117,7 @@ async def rename_me(site: Site, call: Call) -> Found:
     """Only an administrator can give a browser the name of another person, because a rule can require two different
     people."""
     if not call.caller.may("admin") and not site.access.devices.may_take(call.caller.key, call.given.name):
-        return problem(409, "name_taken", "by that name another person would speak; see: atlasbridge web rename")
+        return problem(409, "name_taken", "that name belongs to another person; see: atlasbridge web rename")
     return rename(site, call.caller.key, call.given.name)
 
 

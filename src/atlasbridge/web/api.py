@@ -180,7 +180,7 @@ def caller_of(site: Site, request: Request) -> Caller | Response:
     peer = request.client.host if request.client else ""
     if wait_s := site.wrong.admit(peer, site.clock.now()):
         return problem(429, "rate_limited", "too many attempts; wait a minute", wait_s)
-    return problem(401, "unauthorized", "this token or login is not valid (any more)")
+    return problem(401, "unauthorized", "this token or login is not valid, or no longer valid")
 
 
 async def _refuse_session(site: Site, operation: Operation[..., Any], request: Request) -> Response | None:
@@ -288,7 +288,7 @@ async def read_body(readers: Readers, request: Request, signed: str = "") -> dic
             return problem(401, "unauthorized", "this is not the body that was signed")
         found = json.loads(content, parse_constant=_no_number)
     except TimeoutError:
-        return problem(408, "too_slow", "the body did not come in time")
+        return problem(408, "too_slow", "the request did not arrive in time")
     except ClientDisconnect:
         return problem(413, "too_large", "the request is too large")
     except (ValueError, RecursionError):

@@ -204,7 +204,7 @@ class _Call:
     async def _notify(self, message: str) -> str:
         text = redact(escape_controls(message)).strip()
         if not text:
-            raise mcp.BadArguments("there is nothing to tell")
+            raise mcp.BadArguments("there is nothing to report")
         await self._host.tell(f"{self._label}: {text}")
         return "Told."
 

@@ -58,7 +58,7 @@ async def get_prompt(site: Site, call: Call) -> Found:
 async def reply(site: Site, call: Call) -> Found:
     record = asked_prompt(site, call)
     if record.prompt.secret and not is_private(call):
-        return problem(403, "not_private", "a secret is taken only over loopback or TLS")
+        return problem(403, "not_private", "secrets are accepted only over loopback or TLS")
     if refused := refuse_asker(site, record, call):
         return refused
     key = (call.caller.key, record.prompt_id, call.given.request_key)
@@ -79,12 +79,12 @@ def refuse_asker(site: Site, record: PromptRecord, call: Call) -> Response | Non
     if site.hub_api.questions.owner(record.session_id) != call.caller.identity:
         return None
     refusal = site.hub_api.refuse_inside_session(record.session_id, "reply", record.prompt_id)
-    return problem(403, refusal.reason.value, "Who asked this cannot answer it: only a person decides.")
+    return problem(403, refusal.reason.value, "The program that asked cannot answer: only a person can decide.")
 
 
 def _told(site: Site, record: PromptRecord, outcome: Verdict) -> Found:
     if outcome is None:
-        return problem(503, "unavailable", "the hub did not decide in time; look whether the prompt is still open")
+        return problem(503, "unavailable", "the hub did not decide in time; check whether the prompt is still open")
     if isinstance(outcome, Reject):
         site.counters.refusals[outcome.reason.value] += 1
         used = outcome.reason is Refusal.BAD_NONCE  # the key was correct, but it was used already
@@ -239,7 +239,7 @@ async def withdraw(site: Site, call: Call) -> Found:
 async def notify(site: Site, call: Call) -> Found:
     text = redact(escape_controls(call.given.message))
     if not text.strip():
-        return problem(422, "bad_value", "there is nothing to tell")
+        return problem(422, "bad_value", "there is nothing to report")
     inside_session = await session_of_peer(site, call.request)
     who = site.hub_api.mark_asker(call.given.label or call.caller.identity.partition(":")[2], inside_session)
     site.hub_api.tell(f"{who}: {text}")

@@ -282,9 +282,9 @@ def refuse_push(push: Allows, endpoint: str, has_login: bool) -> Refused | None:
     if not push.available():
         return Refused("push_missing", f"install the push extra: {install_line('push')}")
     if not has_login:
-        return Refused("no_device", "only a browser that is logged in can ask for push messages")
+        return Refused("no_device", "only a browser that is logged in can get push messages")
     if not push.allows(endpoint):
-        return Refused("bad_value", "this is no push service that the configuration allows (web.push_hosts)")
+        return Refused("bad_value", "the configuration does not allow this push service (web.push_hosts)")
     return None
 
 
@@ -400,9 +400,9 @@ WHOLE_LIMIT = 240  # the part of a message that a phone shows without opening it
 TITLE_LIMIT = 80
 BUTTON_LIMIT = 40
 SECRET = "It asks for a secret."
-NOT_WHOLE = "… open it to read all of it"
-CUT = "… ({more} characters more). Open it to read all of it."
-ASKS, FINISHED, SETTLED = "{name} asks", "{name} is finished", "Settled"
+NOT_WHOLE = "… open it to read the rest"
+CUT = "… ({more} more characters). Open it to read the rest."
+ASKS, FINISHED, SETTLED = "{name} asks", "{name} has finished", "Settled"
 WAITING = "{count} program is waiting for you|{count} programs are waiting for you"
 TEXTS = (SECRET, NOT_WHOLE, CUT, ASKS, FINISHED, SETTLED, WAITING)  # all of them are in the catalogues
 

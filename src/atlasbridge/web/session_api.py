@@ -155,7 +155,7 @@ async def type_keys(site: Site, call: Call) -> Found:
         return problem(422, "bad_value", "that is not text")
     asked = [one for one in site.hub_api.open_prompts() if one.session_id == session.session_id]
     if data != ESC and any(PROOF in one.prompt.constraints for one in asked):
-        return problem(409, "needs_passkey", "a rule wants a passkey for what it asks: answer its card, or press Esc")
+        return problem(409, "needs_passkey", "a rule requires a passkey for this: answer its card, or press Esc")
     if call.given.stream:
         wanted = site.typing.expected(*who, call.given.stream)
         if call.given.number < wanted:
@@ -165,5 +165,5 @@ async def type_keys(site: Site, call: Call) -> Found:
             return problem(409, "out_of_order", f"number {wanted} comes first")
         site.typing.took(*who)
     if not await site.hub_api.type_keys(session.session_id, data, call.caller.identity):
-        return problem(409, "not_typed", "the session did not take the keys")
+        return problem(409, "not_typed", "the session did not accept the keys")
     return {"typed": True, "next": call.given.number + 1}

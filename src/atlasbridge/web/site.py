@@ -187,8 +187,8 @@ def _which_setup() -> str:
     """Tell people whether tools can access the hub's own files."""
     setup = read_setup()
     if setup is not None and hasattr(os, "getuid") and os.getuid() == setup.uid:
-        return t("The hub is a user of its own ({name}).", name=setup.user)
-    return t("The hub and your tools are one user.")
+        return t("The hub runs as a user of its own ({name}).", name=setup.user)
+    return t("The hub and your tools run as the same user.")
 
 
 @dataclass(slots=True)

@@ -296,7 +296,7 @@ def test_a_browser_that_may_only_look_is_offered_nothing_else(hub: ThreadedHub, 
     session = hub.add_session()
     hub.ask(sample.MENU, session)
     chromium.get(hub.link("read"))
-    wait_text(chromium, "[data-prompt]", "can only look")
+    wait_text(chromium, "[data-prompt]", "can only view")
     assert chromium.find_elements("css selector", ".choice, .send, .report") == []
     chromium.execute_script(f"location.hash = '#session/{session.session_id}'")
     wait_text(chromium, "main", "cannot type")

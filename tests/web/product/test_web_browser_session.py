@@ -31,7 +31,11 @@ def test_instructions_are_queued_and_taken_back_and_a_stopped_session_goes_on(
     wait_text(browser, ".queue", "run the tests")
     assert [item["text"] for item in hub.json("queue")] == ["run the tests"]
     os.killpg(session["pid"], signal.SIGTSTP)
-    wait(browser, lambda it: "Ctrl-Z has stopped it" in it.find_element("css selector", ".stack").text, "it is stopped")
+    wait(
+        browser,
+        lambda it: "Ctrl-Z stopped" in it.find_element("css selector", ".stack").text,
+        "it is stopped",
+    )
     browser.execute_script("window.scrollTo(0, 0)")  # the head of the page stays over what is scrolled under it
     find(browser, ".stack .asks button").click()
     wait_for(lambda: not hub.json("ps")[0]["stopped"])

@@ -31,7 +31,7 @@ for (const [status, body] of PROXY) {
     network = [() => told(status, body), () => told(status, body), () => told(200, { arrived: true, refused: false, message: "Typed.", prompt: answered })];
     const said = [];
     assert.equal(await give(PROMPT, { value: "y", label: "Yes" }, (sentence) => said.push(sentence)), true);
-    assert.match(said[1], /not known yet/);
+    assert.match(said[1], /does not know yet/);
     assert.equal(said.at(-1), "Typed.");
     const [, , { request_key: key }] = sent[0];
     assert.ok(sent.slice(1).every(([method, path]) => method === "GET" && path.endsWith(`request_key=${key}`)));
@@ -82,7 +82,7 @@ test("a button whose answer was lost is sent again under its key", async () => {
 for (const [status, body] of PROXY) {
   test(`a button that only ever hears ${status} is not said to be unused`, async () => {
     const { shown } = await tap(...Array(4).fill(() => told(status, body)));
-    assert.match(shown, /^It is not known whether “Yes” arrived\./);
+    assert.match(shown, /^AtlasBridge does not know whether “Yes” arrived\./);
   });
 }
 

@@ -28,7 +28,7 @@ from atlasbridge.core.session.model import SessionRecord
 
 LIMIT, BLOCK = 2000, 1800  # characters of a message, and of a code block that stands alone
 LABEL, ROW, ROWS, OPTIONS = 80, 5, 5, 25
-ONLY_TEXT = "Only text and buttons are taken here."
+ONLY_TEXT = "Only text and buttons work here."
 COLOURS = {Role.REFUSE: 4, Role.ANSWER: 3}  # red, green; the others are grey
 _CARD_LINK = re.compile(r"🔗 https?://[a-z0-9.:\[\]-]+/#prompt/[a-zA-Z0-9-]+")
 _MARKDOWN = re.compile(r"([\\*_`~|>#\[\]()<@:-])")
@@ -121,7 +121,7 @@ class DiscordChannel(ChatChannel):
     name = "discord"
     title = "Discord"
     sign = "!"
-    muted = "prompts come without a sound, reminders and notices not at all."
+    muted = "prompts arrive without a sound; reminders and notices do not arrive."
     piece = BLOCK
     hint = "share a server with the bot, allow its direct messages, and see: atlasbridge hub status"
     hushed: ClassVar[Params] = {"flags": SILENT}

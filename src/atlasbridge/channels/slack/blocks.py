@@ -82,8 +82,8 @@ def marking(record: PromptRecord) -> list[Block]:
         element["initial_options"] = [option for option in options if option["value"] in marked]
     block: Block = {"type": "actions", "block_id": PICK, "elements": [element]}
     if not boxes:  # a menu must be next to a text
-        block = {"type": "section", "block_id": PICK, "text": plain(t("Mark what you want:")), "accessory": element}
-    send = button(f"✅ {t('Send what is marked')}", encode_verb(record, Verb.SEND), "send")
+        block = {"type": "section", "block_id": PICK, "text": plain(t("Select what you want:")), "accessory": element}
+    send = button(f"✅ {t('Send selection')}", encode_verb(record, Verb.SEND), "send")
     return [block, {"type": "actions", "elements": [send]}]
 
 

@@ -118,7 +118,7 @@ class SlackChannel(ChatChannel):
     name = "slack"
     title = "Slack"
     sign = SIGN
-    muted = "no reminders or notices come; prompts still do, since Slack has no silent ones."
+    muted = "no reminders and notices. Prompts still make a sound, because Slack has no silent messages."
     piece = blocks.QUOTE_LIMIT
     confirms = True
     threads = True

@@ -32,14 +32,14 @@ from atlasbridge.core.prompt.model import OPEN, InboundReply, PromptRecord, Rece
 from atlasbridge.core.session.model import SessionRecord, session_name
 from atlasbridge.core.values import replace
 
-FORWARDED = "A forwarded message, or one that a bot wrote, is not taken as an answer. Write it yourself."
-SCHEDULED = "A message that was scheduled or sent by itself answers nothing: it was written before. Write it now."
+FORWARDED = "Forwarded messages and messages from bots do not count as answers. Write the answer yourself."
+SCHEDULED = "Scheduled and automatic messages do not count as answers. Write the answer now."
 # marks of a text that another person or bot wrote
 NOT_WRITTEN = ("forward_origin", "forward_date", "via_bot", "sender_business_bot")
 REFERENCES = ("reply_to_message", "external_reply", "reply_to_story")  # marks of a reply, to any kind of message
-MARKED = "Marked. Send them with the button below the list."
-CHANGED = "The marks have changed since. Look again, then send."
-ONLY_TEXT = "Only text, buttons, photos, files and voice notes are taken here."
+MARKED = "Selected. Send them with the button below the list."
+CHANGED = "The selection has changed. Check it, then send."
+ONLY_TEXT = "Only text, buttons, photos, files and voice notes work here."
 WHERE = "where"  # in a group: the bot sends the group's id in private
 
 log = logging.getLogger(__name__)
@@ -64,7 +64,7 @@ class TelegramChannel(ChatChannel):
     name = "telegram"
     title = "Telegram"
     sign = "/"
-    muted = "prompts come without a sound, reminders and notices not at all."
+    muted = "prompts arrive without a sound; reminders and notices do not arrive."
     piece = messages.INLINE_LIMIT
     hint = "start a chat with the bot, and see: atlasbridge hub status"
     hushed: ClassVar[Params] = {"disable_notification": True}

@@ -417,7 +417,7 @@ class Passkeys:
     def _add(self, key: Passkey, confirmed: str) -> dict[str, Any]:
         known = self.all()
         if any(one.key_id == key.key_id for one in known):
-            raise PasskeyRefused("This passkey is enrolled already.")
+            raise PasskeyRefused("This passkey is already enrolled.")
         if len(known) >= MOST:
             raise PasskeyRefused("There are too many passkeys; remove one first.")
         fields = {name: getattr(key, name) for name in ("key_id", "name", "rp_id", "public_key")}

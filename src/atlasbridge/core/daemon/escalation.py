@@ -72,8 +72,8 @@ class Digests:
 def render_digest(lines: Iterable[str], settled: int) -> str:
     waiting = list(lines)
     if not waiting:
-        return f"All {settled} of these are settled." if settled > 1 else "It is settled."
-    head = f"{len(waiting)} more question{'s' if len(waiting) > 1 else ''} wait{'' if len(waiting) > 1 else 's'}"
+        return f"All {settled} are settled." if settled > 1 else "It is settled."
+    head = f"{len(waiting)} more question{'s' if len(waiting) > 1 else ''}"
     head += f", {settled} settled:" if settled else ":"
     more = [f"… and {len(waiting) - MOST_LISTED} more"] if len(waiting) > MOST_LISTED else []
     return "\n".join([head, *waiting[:MOST_LISTED], *more])

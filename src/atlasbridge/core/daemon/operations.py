@@ -140,7 +140,7 @@ class Operations:
                 return table.NO_PROMPT
             if self._hub_api.questions.owner(record.session_id) == caller.identity:
                 refusal = self._hub_api.refuse_inside_session(record.session_id, operation.name, record.prompt_id)
-                return Refused(refusal.reason.value, "Who asked this cannot answer it: only a person decides.")
+                return Refused(refusal.reason.value, "The program that asked cannot answer: only a person can decide.")
             checked["prompt_id"] = record.prompt_id
         function = self._method(operation)
         if function is None:
@@ -371,7 +371,7 @@ class Operations:
         """Sends everybody a message that asks nothing. A message from inside a session is marked as such."""
         text = redact(escape_controls(message))
         if not text.strip():
-            return Refused("bad_value", "there is nothing to tell")
+            return Refused("bad_value", "there is nothing to report")
         who = self._caller_check.mark(label, caller.inside_session)
         self._router.notify(f"{who}: {text}" if who else text, None)
         return table.Told(True, tuple(read(table.ChannelHealth, one) for one in self._router.health()))

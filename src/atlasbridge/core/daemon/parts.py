@@ -291,8 +291,8 @@ class HostBook:
 
 
 QUIET_S = 60.0  # people are notified at most once in this time, even if a disk keeps filling up and emptying
-_ON = "Nothing is typed for you now, because it could not be recorded: {alarm}. The keyboard works on."
-_OFF = "All can be recorded again; answers are typed as before."
+_ON = "AtlasBridge types nothing for you now, because it cannot record it: {alarm}. The keyboard still works."
+_OFF = "Recording works again; answers are typed as before."
 
 
 class StoreAlarm:

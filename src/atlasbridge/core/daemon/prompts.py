@@ -136,7 +136,7 @@ class PromptLife:
             async with asyncio.timeout(AGAIN_S):
                 raised = await asyncio.shield(future)
         except TimeoutError:
-            return Reject(Refusal.STALE, "The session did not show it again; look at the terminal.")
+            return Reject(Refusal.STALE, "The session did not show it again; check the terminal.")
         finally:
             self._again.pop(record.session_id, None)
         return self.receipts.make("asked_again", "Asked again.", replace(raised, decided_value=raised.prompt_id))
@@ -147,9 +147,9 @@ class PromptLife:
         if record is None:
             return UNKNOWN
         if record.state in OPEN:
-            return Reject(Refusal.NOT_OPEN, "It is being asked already.")
+            return Reject(Refusal.NOT_OPEN, "This is already being asked.")
         if record.prompt_id not in {one.prompt_id for one in self.hub.ledger.still_waiting(record.session_id)}:
-            return Reject(Refusal.NOT_OPEN, f"It is no longer waiting. {fate(record)}")
+            return Reject(Refusal.NOT_OPEN, f"This prompt no longer waits. {fate(record)}")
         link = self.hub.hosts.get(record.session_id)
         if link is None:
             return Reject(Refusal.UNAVAILABLE, "The session is not connected to the hub right now; try again.")
@@ -281,7 +281,7 @@ class PromptLife:
         else:
             record = self.hub.ledger.fail(prompt_id, "still_there")
             if record is not None:
-                sentence = "It was typed, but the prompt is still there. Look at the terminal."
+                sentence = "It was typed, but the prompt is still there. Check the terminal."
                 self._end(record, "prompt.failed", "still_there", sentence, reason="still_there")
 
     def take(self, prompt_id: str, detail: str = "") -> bool:
@@ -297,7 +297,9 @@ class PromptLife:
     def fail(self, prompt_id: str, reason: str) -> None:
         record = self.hub.ledger.fail(prompt_id, reason)
         if record is not None:
-            self._end(record, "prompt.failed", "failed", f"It can no longer be answered: {reason}.", reason=reason)
+            self._end(
+                record, "prompt.failed", "failed", f"This prompt can no longer be answered: {reason}.", reason=reason
+            )
             self.hub.hosts.tell_result(prompt_id, Reject(Refusal.UNAVAILABLE, f"It was not answered: {reason}."))
 
     def close(self, record: PromptRecord, reason: str) -> None:

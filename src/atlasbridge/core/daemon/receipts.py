@@ -51,7 +51,7 @@ class Receipts:
                 return self.canceled(record)
             case PromptState.FAILED:
                 return self.make("failed", "It could not be answered.", record)
-        return self.make("withdrawn", "It is not on that screen any more.", record)
+        return self.make("withdrawn", "The question is no longer on that screen.", record)
 
     def make(self, stage: str, sentence: str, record: PromptRecord) -> Receipt:
         return Receipt(
@@ -111,7 +111,7 @@ class Receipts:
         )
 
     def canceled(self, record: PromptRecord) -> Receipt:
-        return self.make("canceled", f"Left alone by {self._who(record)}; nothing was typed.", record)
+        return self.make("canceled", f"{self._who(record)} left it alone; nothing was typed.", record)
 
     def _who(self, record: PromptRecord) -> str:
         return call_person(record.decided_by, record.decided_from, self._ledger.name_of(record.decided_by) or "")

@@ -198,13 +198,13 @@ class ReplyService:
             return Reject(Refusal.NOT_ALLOWED, _WHOSE.format(quorum.approvals, reply.identity))
         if not quorum.admits(person):
             allowed = ", ".join(quorum.person)
-            return Reject(Refusal.NOT_ALLOWED, f"The rule {quorum.rule!r} wants the agreement of {allowed}.")
+            return Reject(Refusal.NOT_ALLOWED, f"The rule {quorum.rule!r} requires approval from {allowed}.")
         wanted = f"{answer.kind.value}:{answer.value}"
         try:
             noted = {"kind": answer.kind.value, "value": shown(record, answer), **signed} if signed else None
             cast = self.hub.ledger.vote(record, person, reply.identity, wanted, noted)
         except StoreError as error:
-            return Reject(Refusal.UNAVAILABLE, f"Nothing was counted, because it could not be recorded: {error}.")
+            return Reject(Refusal.UNAVAILABLE, f"Your vote was not counted, because it could not be recorded: {error}.")
         agreed = self._agreed(cast, wanted)
         if quorum.missing(agreed):
             sentence = describe_votes(quorum, agreed)
@@ -230,7 +230,7 @@ class ReplyService:
         try:
             return self._life.cancel(record.prompt_id, _decider(reply)) or _LATE
         except StoreError as error:
-            return Reject(Refusal.UNAVAILABLE, f"It is as it was, because nothing could be recorded: {error}.")
+            return Reject(Refusal.UNAVAILABLE, f"Nothing was changed, because it could not be recorded: {error}.")
 
     def _write(self, record: PromptRecord, reply: InboundReply, answer: Answer, decider: Decider) -> Answer | Reject:
         try:
@@ -300,19 +300,19 @@ class ReplyService:
 
 
 _NOT_RECORDED = "Nothing was typed, because it could not be recorded: {}."
-_NO_WORD = "Accepted and recorded, but the session has not yet said that it was typed. Look at it."
+_NO_WORD = "Accepted and recorded, but the session has not confirmed yet that it was typed. Check the session."
 _LATE = Reject(Refusal.NOT_OPEN, "This prompt is no longer open.")
 
-_NO_LATER_CANCEL = Reject(Refusal.BAD_VALUE, "To leave it as it is needs no later moment: say so now.")
+_NO_LATER_CANCEL = Reject(Refusal.BAD_VALUE, "Leaving it alone cannot be scheduled: do it now.")
 _ONLY_NO = (
-    "What the tool announced and what its screen shows are not the same: it can only be refused from here. "
-    "To allow it, look at its terminal (atlasbridge attach)."
+    "What the tool announced does not match its screen: you can only refuse it from here. "
+    "To allow it, use its terminal (atlasbridge attach)."
 )
 _WHOSE = (
-    "{} different people must agree, and whose identity {} is cannot be told: two of them may be one person's. "
-    "Name it under [[people]] in config.toml; a refusal counts all the same."
+    "{} different people must approve, and AtlasBridge does not know whose identity {} is: two identities can belong "
+    "to one person. Add it under [[people]] in config.toml. A refusal counts anyway."
 )
-_GONE = Reject(Refusal.STALE, "It was accepted, but its prompt ended before the session said that it was typed.")
+_GONE = Reject(Refusal.STALE, "It was accepted, but the prompt ended before the session confirmed that it was typed.")
 
 
 def is_still_allowed(identity: str, policy: PolicySettings) -> bool:

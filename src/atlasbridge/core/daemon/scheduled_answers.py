@@ -49,7 +49,7 @@ class ScheduledAnswers:
             return judged
         record, answer = judged
         if record.prompt.secret or reply.as_keys:
-            return Reject(Refusal.NOT_ALLOWED, "A secret, or raw keys, are never kept for later: answer now.")
+            return Reject(Refusal.NOT_ALLOWED, "Secrets and raw keys cannot be scheduled: answer now.")
         due = self._moment(record, when, reply.identity)
         if isinstance(due, Reject):
             return due
@@ -58,7 +58,7 @@ class ScheduledAnswers:
         if isinstance(kept, Reject):
             return kept
         said = quote_answer(label_answer(record.prompt, answer))
-        sentence = f"{self._who(kept)} answers {said} {self._at(kept)}, if it still waits then."
+        sentence = f"{self._who(kept)} answers {said} {self._at(kept)}, if the prompt is still open then."
         return self._told(record, "postponed", sentence, kept)
 
     def snooze(self, reply: InboundReply, for_s: float) -> Receipt | Reject:
@@ -69,18 +69,20 @@ class ScheduledAnswers:
         if refusal := self._replies.refuse_person(record, reply):
             return refusal
         if not SHORTEST_SNOOZE_S <= for_s <= LONGEST_SNOOZE_S:
-            return Reject(Refusal.BAD_VALUE, "You can be asked again in a minute to a day.")
+            return Reject(Refusal.BAD_VALUE, "You can snooze a prompt for a minute to a day.")
         due = self._hub.clock.wall() + for_s
         kept = self._keep(self._later(SNOOZE, record, due, reply), self._life.ttl_of(record))
         if isinstance(kept, Reject):
             return kept
-        return self._told(record, "snoozed", f"{self._who(kept)} wants to be asked again {self._at(kept)}.", kept)
+        return self._told(
+            record, "snoozed", f"{self._who(kept)} snoozed this. AtlasBridge asks again {self._at(kept)}.", kept
+        )
 
     def revoke(self, reply: InboundReply, beginning: str) -> Receipt | Reject:
         """Revokes a scheduled answer or a snooze. Everybody who is allowed to answer the prompt can do that."""
         found = [one for one in self._hub.ledger.waiting_later() if one.later_id.startswith(beginning)]
         if not beginning or len(found) != 1:
-            return Reject(Refusal.UNKNOWN_PROMPT, "There is no such answer, or more than one begins like that.")
+            return Reject(Refusal.UNKNOWN_PROMPT, "There is no such answer, or several start like that.")
         record = self._hub.ledger.prompt(found[0].prompt_id)
         if record is None:
             return UNKNOWN
@@ -88,10 +90,10 @@ class ScheduledAnswers:
             return refusal
         ended = self._hub.ledger.end_later(found[0].later_id, "revoked", reply.identity, self._life.ttl_of(record))
         if ended is None:
-            return Reject(Refusal.NOT_OPEN, "Its moment has come already.")
+            return Reject(Refusal.NOT_OPEN, "Its time has already come.")
         self._hub.scheduler.cancel(f"later:{ended.later_id}")
         self._life.prolonged(self._hub.ledger.prompt(record.prompt_id) or record)
-        sentence = f"Taken back{'' if ended.kind == SNOOZE else f': {_quote(ended, record)} will not be sent'}."
+        sentence = f"Removed{'' if ended.kind == SNOOZE else f': {_quote(ended, record)} will not be sent'}."
         return self._told(record, "revoked", sentence, ended)
 
     def drop(self, gone: Callable[[str], bool]) -> int:
@@ -254,8 +256,8 @@ class ScheduledAnswers:
         return self._hub.ledger.session(record.session_id) if record else None
 
 
-_NO_LIMIT = "Its screen speaks of no usage limit that says when it resets; name a time instead."
-_NO_MOMENT = f"Say when: 06:00, tomorrow 9am, fri 12:00, in 2h; at most {LONGEST_S / 86400:.0f} days ahead."
+_NO_LIMIT = "Its screen shows no usage limit with a reset time; give a time instead."
+_NO_MOMENT = f"Give a time: 06:00, tomorrow 9am, fri 12:00, in 2h; at most {LONGEST_S / 86400:.0f} days ahead."
 
 
 def _quote(one: Later, record: PromptRecord | None) -> str:
@@ -298,7 +300,7 @@ class InstructionQueue:
         refusal = self._replies.refuse_stranger(reply) or _bad_text(reply.value)
         items = self._items(session.session_id)
         if refusal is None and len(items) >= MOST_QUEUED:
-            refusal = Reject(Refusal.RATE_LIMITED, f"{MOST_QUEUED} instructions wait already; take one back first.")
+            refusal = Reject(Refusal.RATE_LIMITED, f"{MOST_QUEUED} instructions are queued already; remove one first.")
         if refusal is not None:
             return refusal
         item = self._item(reply)
@@ -316,12 +318,12 @@ class InstructionQueue:
             return refusal
         found = [one for one in self.listed() if beginning and one["queue_id"].startswith(beginning)]
         if len(found) != 1:
-            return Reject(Refusal.UNKNOWN_PROMPT, "There is no such instruction, or more than one begins like that.")
+            return Reject(Refusal.UNKNOWN_PROMPT, "There is no such instruction, or several start like that.")
         session_id, queue_id = found[0]["session_id"], found[0]["queue_id"]
         if session_id in self._under_way and self._items(session_id)[0]["id"] == queue_id:
-            return Reject(Refusal.NOT_OPEN, "It is being typed already.")
+            return Reject(Refusal.NOT_OPEN, "This is already being typed.")
         self._drop(session_id, queue_id, "revoked", reply.identity)
-        return Receipt("revoked", f"Taken back: {quote_answer(found[0]['text'])} is not typed.", reply.identity)
+        return Receipt("revoked", f"Removed: {quote_answer(found[0]['text'])} will not be typed.", reply.identity)
 
     def drop(self, gone: Callable[[str], bool]) -> int:
         found = [one for one in self.listed() if gone(one["by"])]
@@ -457,9 +459,9 @@ def _runs(record: PromptRecord) -> bool:
 
 def _bad_text(text: str) -> Reject | None:
     if not text.strip():
-        return Reject(Refusal.BAD_VALUE, "An instruction needs words.")
+        return Reject(Refusal.BAD_VALUE, "Write the instruction.")
     if len(text) > INSTRUCTION_LIMIT:
-        sentence = f"Text can have at most {INSTRUCTION_LIMIT} characters; this has {len(text)}."
+        sentence = f"Text can have at most {INSTRUCTION_LIMIT} characters; yours has {len(text)}."
         return Reject(Refusal.BAD_VALUE, sentence)
     if not all(is_plain_line(line) for line in text.split("\n")):
         return Reject(Refusal.BAD_VALUE, "Text must not contain control, bidirectional or invisible characters.")

@@ -71,7 +71,7 @@ def describe_votes(quorum: Quorum, people: Iterable[str]) -> str:
     who = f"{', '.join(agreed)} agreed" if agreed else "nobody has agreed yet"
     more = "one more person" if missing == 1 else f"{missing} more people"
     among = f" of {', '.join(person for person in quorum.person if person not in agreed)}" if quorum.person else ""
-    return f"{who}; {more}{among} must agree ({quorum.rule})." if missing else f"{who} ({quorum.rule})."
+    return f"{who}; {more}{among} must approve ({quorum.rule})." if missing else f"{who} ({quorum.rule})."
 
 
 # The answer that a rule is allowed to type: the choice that allows once, or the one that denies; none if that is

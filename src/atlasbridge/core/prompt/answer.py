@@ -371,12 +371,12 @@ def _text(prompt: Prompt, text: str, asked_for: bool = False) -> Answer | Reject
     if prompt.type is PromptType.TYPE_MULTIPLE_CHOICE and not typed:
         return _bad("This is a menu; words are not typed into it. " + _offer(prompt))
     if prompt.type is PromptType.TYPE_UNKNOWN and not prompt.end_steps:
-        return _bad('Which keys this waits for is not known; type them with --keys, for example --keys "q".')
+        return _bad('AtlasBridge cannot tell which keys this waits for; use --keys, for example --keys "q".')
     low = text.strip().lower().rstrip(".!")
     # A program that reads lines gets the words, except a no, which Enter would follow.
     read = asked_for and prompt.line_mode and not (_declines(low) or _DECLINES.fullmatch(low))
     if prompt.type is PromptType.TYPE_CONFIRM_ENTER and not read and not _is_offered(prompt, text):
-        return _bad("Only Enter is asked here; words would not choose anything. Answer `enter`, or use --keys.")
+        return _bad("This prompt takes only Enter; text would choose nothing. Answer `enter`, or use --keys.")
     if prompt.fields:
         why = decide_form(prompt.fields, text)
         return _bad(why) if why else Answer(AnswerKind.TEXT, text)
@@ -410,15 +410,15 @@ def _bad_text(prompt: Prompt, text: str) -> Reject | None:
         return _bad(what + ".")
     most = INSTRUCTION_LIMIT if prompt.idle else TEXT_LIMIT
     if len(text) > most:
-        return _bad(f"Text can have at most {most} characters; this has {len(text)}.")
+        return _bad(f"Text can have at most {most} characters; yours has {len(text)}.")
     if prompt.line_mode and len(text.encode()) >= CANONICAL_LIMIT:
-        return _bad(f"A line can have at most {CANONICAL_LIMIT - 1} bytes here; this has {len(text.encode())}.")
+        return _bad(f"A line can have at most {CANONICAL_LIMIT - 1} bytes here; yours has {len(text.encode())}.")
     if prompt.type is PromptType.TYPE_FREE_TEXT and _is_outside(prompt, text.strip()):
         low, high = prompt.constraints["min_choice"], prompt.constraints["max_choice"]
         return _bad(f"The question asks for a number from {low} to {high}.")
     limit = prompt.constraints.get("max_length")
     if isinstance(limit, int) and len(text) > limit:
-        return _bad(f"The question asks for at most {limit} characters; this has {len(text)}.")
+        return _bad(f"The question takes at most {limit} characters; yours has {len(text)}.")
     return None
 
 

@@ -62,22 +62,22 @@ def refuse_reply(
     if not allowed:
         return Reject(Refusal.NOT_ALLOWED, "You are not on the list of people who are allowed to answer.")
     if record.prompt.secret and not private:
-        sentence = "A secret is never taken from a chat: answer in a terminal or on the page of its machine."
+        sentence = "Chats do not accept secrets: answer in a terminal or on the page of its machine."
         return Reject(Refusal.NOT_ALLOWED, sentence)
     if reply.as_keys and reply.channel not in KEY_CHANNELS:
-        return Reject(Refusal.NOT_ALLOWED, "Raw keys are taken from a terminal of this machine only.")
+        return Reject(Refusal.NOT_ALLOWED, "Only a terminal on this machine can send raw keys.")
     return refuse_moment(record, nonce=reply.nonce, now=now)
 
 
 def refuse_inside_session(inside_session: str) -> Reject:
     """Refuses a program inside a session: only a person decides."""
     if inside_session == OTHER_USER:
-        return Reject(Refusal.NOT_ALLOWED, "Only the hub's own user decides; this comes from another one.")
+        return Reject(Refusal.NOT_ALLOWED, "Only the hub's own user can decide; this comes from another user.")
     if inside_session == UNTRACED:
-        return Reject(Refusal.SELF, "It cannot be told where this comes from; run it from a terminal of your own.")
+        return Reject(Refusal.SELF, "AtlasBridge cannot tell who sends this; run it from a terminal of your own.")
     return Reject(
         Refusal.SELF,
-        f"This comes from inside session {inside_session[:SHORT_ID]}, and only a person decides: "
+        f"This comes from inside session {inside_session[:SHORT_ID]}, and only a person can decide: "
         "use a terminal that was not started there, the page or a chat.",
     )
 
@@ -107,7 +107,7 @@ def refuse_moment(record: PromptRecord, *, nonce: str, now: float) -> Reject | N
     if nonce and record.nonce_used:
         return Reject(Refusal.BAD_NONCE, fate(record))
     if record.state is PromptState.EXPIRED or now >= record.deadline:
-        return Reject(Refusal.EXPIRED, fate(record) if record.state not in OPEN else "Its time is over.")
+        return Reject(Refusal.EXPIRED, fate(record) if record.state not in OPEN else "It has expired.")
     if record.state not in OPEN:
         return Reject(Refusal.NOT_OPEN, fate(record))
     return None
@@ -128,13 +128,13 @@ def fate(record: PromptRecord) -> str:
         case PromptState.REPLY_RECEIVED | PromptState.INJECTED | PromptState.RESOLVED:
             return f"It was already answered {describe_decision(record)}."
         case PromptState.EXPIRED:
-            return "Its time is over."
+            return "It has expired."
         case PromptState.WITHDRAWN:
             return "It is no longer on the screen."
         case PromptState.CANCELED:
-            return f"It was left alone by {call_person(record.decided_by)}."
+            return f"{call_person(record.decided_by)} left it alone."
         case PromptState.FAILED:
-            return "It can no longer be answered."
+            return "This prompt can no longer be answered."
         case PromptState.CREATED | PromptState.ROUTED | PromptState.AWAITING_REPLY:
             return "It is open."
 

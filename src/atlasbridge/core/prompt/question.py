@@ -130,7 +130,7 @@ def _check(question: Question) -> None:
     if not question.text.strip():
         raise BadQuestion("the question is empty", 'ask something: atlasbridge ask "Deploy to production?"')
     if len(question.text) > MAX_QUESTION:
-        raise BadQuestion(f"a question can have {MAX_QUESTION:,} characters; this has {len(question.text):,}")
+        raise BadQuestion(f"a question can have {MAX_QUESTION:,} characters; yours has {len(question.text):,}")
     if len(question.choices) == 1 or len(question.choices) > MAX_CHOICES:
         raise BadQuestion(f"give 2 to {MAX_CHOICES} choices, or none for yes and no")
     labels = [label.strip().lower() for label in question.choices]

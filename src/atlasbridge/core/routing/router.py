@@ -192,7 +192,7 @@ class ChannelWorker:
             outcome = await self._answer(reply)
         except AtlasBridgeError as error:  # the sender must be told that nothing was accepted
             log.error("channel %s: a reply could not be taken: %s", self.name, error)
-            outcome = Reject(Refusal.UNAVAILABLE, f"The hub could not take this reply: {error}.")
+            outcome = Reject(Refusal.UNAVAILABLE, f"The hub could not accept this reply: {error}.")
         try:
             async with asyncio.timeout(self._settings.call_timeout_s):
                 await channel.answer_reply(reply, outcome)
@@ -242,7 +242,7 @@ class Unreached:
         if attempts < TOLD_AFTER or channel in self._told:
             return ""
         self._told.add(channel)
-        return f"A question could not be shown in {channel}: {shown}. It is tried again, and it waits for you here."
+        return f"AtlasBridge could not show a question in {channel}: {shown}. It tries again; you can also answer here."
 
     def reached(self, channel: str, prompt_id: str) -> None:
         """The channel works again, so the next outage will be reported."""

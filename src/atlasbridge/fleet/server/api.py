@@ -52,13 +52,13 @@ CALM_S = 1.0  # shortest pause between two change events, because a page loads i
 KEEP_ALIVE_S = 15.0
 LOGIN_S = 5.0  # how often an event stream checks that its login is still valid
 NOBODY = Caller("", "", "", scope="read")
-NOT_YET = "The machine has not said anything yet; ask for the outcome later."
+NOT_YET = "The machine has not answered yet; ask for the outcome later."
 _IN_A_BROWSER = Refused("not_a_browser", "a passkey is enrolled in a browser")
 _NO_SESSION = Refused("unknown_session", "There is no such session.")
 
 
 Json = dict[str, Any]
-NOBODY_CALLED = ("unknown_person", "There is nobody called {name}.")
+NOBODY_CALLED = ("unknown_person", "There is no person named {name}.")
 # Operations that change rows and do nothing else, with the refusal where there was nothing to change.
 CHANGES: dict[str, tuple[Callable[..., Awaitable[Any]], str, str]] = {
     "add_person": (people.add, "", ""),
@@ -66,9 +66,9 @@ CHANGES: dict[str, tuple[Callable[..., Awaitable[Any]], str, str]] = {
     "join_team": (partial(people.set_team, member=True), "", ""),
     "leave_team": (partial(people.set_team, member=False), "", ""),
     "allow": (people.allow, "", ""),
-    "deny": (people.deny, "unknown_right", "{holder} has no such right."),
+    "deny": (people.deny, "unknown_right", "{holder} does not have this right."),
     "revoke_invitation": (machines.revoke_invitation, "unknown_invitation", "There is no such invitation."),
-    "accept_restore": (machines.accept_restore, "not_held", "{machine} does not wait for this."),
+    "accept_restore": (machines.accept_restore, "not_held", "{machine} is not waiting for this."),
 }
 
 
@@ -103,7 +103,9 @@ class FleetApi:
                 self._context.metrics.refused_logins.inc()
                 await audit.note_stranger(self._database, "LOGIN_REFUSED", place=place_of(request), token=True)
             return problem(
-                401, "unauthorized", "Show a token, or log in on the page. This one is not valid (any more)."
+                401,
+                "unauthorized",
+                "This token is not valid, or has expired. Send a valid one, or log in on the page.",
             )
         given = await read_allowed(caller, self._readers, operation, request)
         if isinstance(given, Response):
@@ -211,7 +213,7 @@ class FleetApi:
     async def screen_stream(self, caller: Caller, given: SimpleNamespace, request: Request) -> Response | Refused:
         machine, session = split_id(given.session_id)
         if not await reports.look(self._database, machine, session, caller.name, first=True):
-            return Refused("not_allowed", "This screen may not be looked at.")
+            return Refused("not_allowed", "You are not allowed to view this screen.")
         self._context.wakeups.tell(f"job:{machine}")
         return event_stream(self._frames(machine, session, caller))
 
@@ -273,7 +275,7 @@ class FleetApi:
         entered = await people.who(self._database, traded) if traded else None
         if traded is None or entered is None:
             self._context.metrics.refused_logins.inc()
-            return problem(403, "unauthorized", "This link was used, or is too old.")
+            return problem(403, "unauthorized", "This link was used already, or has expired.")
         answer = JSONResponse(write(await self._device(entered), "http"))
         return with_cookie(answer, traded, self._context.url.startswith("https:"))
 
@@ -346,7 +348,7 @@ class FleetApi:
 
     async def create_token(self, caller: Caller, given: SimpleNamespace, request: Request) -> hub.NewToken | Refused:
         if not caller.may(given.scope):
-            return Refused("not_allowed", f"A token of yours cannot have the scope {given.scope}.")
+            return Refused("not_allowed", f"Your token cannot have the scope {given.scope}.")
         secret, token_id = await people.add_token(self._database, caller.name, given.name, given.scope, caller.name)
         return hub.NewToken(secret, token_id, given.name, given.scope, iso(self._database.clock.wall()))
 

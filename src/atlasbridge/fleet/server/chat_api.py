@@ -217,7 +217,7 @@ class ChatStore:
 
 # The hub API of the chats.
 
-AT_MACHINE = "That is done at the machine itself, not from the server."
+AT_MACHINE = "Do that at the machine itself, not from the server."
 AWAY = "server.away."
 
 
@@ -376,7 +376,7 @@ class FleetHubApi(ChatStore):
             return Refused("bad_value", f"Its machine waits {max(0, int(left_s // 60))} more minutes at most.")
         await self.add_wake(asked.key, person, self._clock.wall() + for_s)  # stored before it is confirmed
         self.look_again(asked)
-        return Kept("snoozed", f"{person} wants to be asked again in {int(for_s // 60)} minutes.", "")
+        return Kept("snoozed", f"{person} snoozed this for {int(for_s // 60)} minutes.", "")
 
     async def do_away(self, caller: Caller, for_s: float | None = None) -> bool:
         self.remember(f"{AWAY}{self._person}", "ever" if for_s is None else str(self._clock.wall() + for_s))
@@ -464,7 +464,7 @@ class ChatReplies:
         by, machine = f"{HERE}:{person}", escape_controls(asked.machine, keep_lines=False)
         stage, sentence = decision.stage, escape_controls(decision.sentence, keep_lines=False)
         if not decision.settled:
-            stage, sentence = "received", f"Passed on to {machine}, which has not said anything yet."
+            stage, sentence = "received", f"Sent to {machine}, which has not answered yet."
         elif not decision.ok:
             return Reject(_reason(stage), sentence)
         return Receipt(stage, sentence, by, reply.value, reply.place)

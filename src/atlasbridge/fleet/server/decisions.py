@@ -158,11 +158,11 @@ def _refusal(seen: list[dict[str, Any]]) -> Refused:
         return NO_PROMPT
     (found,) = seen
     if not found["may_answer"]:
-        return Refused("not_allowed", "You may see this, not answer it.")
+        return Refused("not_allowed", "You can see this, but not answer it.")
     if found["secret"]:
-        return Refused("secret", "A secret is answered at its machine, never here.")
+        return Refused("secret", "Answer secrets at the machine, never here.")
     first, state = found["first"], found["state"]
-    return Refused("not_open", f"{first} was first." if first else f"It is not open any more ({state}).")
+    return Refused("not_open", f"{first} answered first." if first else f"This prompt is no longer open ({state}).")
 
 
 async def release(database: Database, machine_id: str, sent: Iterable[str]) -> list[dict[str, Any]]:
@@ -196,7 +196,7 @@ async def void_unallowed(database: Database, machine_id: str = "") -> list[str]:
             f" AND d.stage = '' AND (%s = '' OR d.machine_id = %s) AND NOT {_MAY_ANSWER}"
             " RETURNING d.id, d.machine_id, d.prompt_id, d.person",
             now,
-            "It was not sent: by then this person was not allowed to answer it any more.",
+            "It was not sent: this person was no longer allowed to answer it.",
             machine_id,
             machine_id,
         )

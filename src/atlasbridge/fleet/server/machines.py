@@ -242,11 +242,11 @@ def _is_live(known: Mapping[str, Any], database: Database) -> bool:
 
 
 _HELD = {
-    "restored": "This machine was put back to an earlier state, or is a copy of one."
+    "restored": "This machine was restored to an earlier state, or is a copy of another."
     " If that is right: atlasbridge fleet machines accept-restore {name}",
-    "cloned": "Several machines use the key of {name}, and this is number {number} of them. Say which one goes on:"
+    "cloned": "Several machines use the key of {name}, and this is number {number} of them. Choose which one continues:"
     " atlasbridge fleet machines split {name} --keep NUMBER",
-    "expelled": "Another machine goes on as {name}. Leave the fleet and join it again: atlasbridge fleet leave --force",
+    "expelled": "Another machine continues as {name}. Leave the fleet and join again: atlasbridge fleet leave --force",
 }
 
 
@@ -286,15 +286,19 @@ async def _note_return(
 ) -> str:
     machine_id, now = known["id"], database.now()
     if verdict == "server":
-        told = "The server's database was put back to an earlier state; everything open was told to it again."
+        told = "The server's database was restored to an earlier state; the machine reported everything open again."
         await note(connection, now, "STORE_WENT_BACK", machine=machine_id, name=known["name"])
     else:
-        told = "This machine was put back to an earlier state; everything open was told to the server again."
+        told = "This machine was restored to an earlier state; it reported everything open to the server again."
         await note(connection, now, "RESTORE_USED", machine=machine_id, name=known["name"], host=given["host"])
         await connection.execute(
             "UPDATE decisions SET settled_at = %s, ok = false, stage = 'unknown', sentence = %s"
             f" WHERE machine_id = %s AND settled_at IS NULL AND stage = '{SENT}'",
-            (now, f"Not known: {known['name']} was put back to an earlier state before it said anything.", machine_id),
+            (
+                now,
+                f"Unknown: {known['name']} was restored to an earlier state before it answered.",
+                machine_id,
+            ),
         )
     query = "UPDATE machines SET went_back = %s, went_back_at = %s WHERE id = %s"
     await connection.execute(query, (told, now, machine_id))
@@ -409,7 +413,7 @@ async def remove(database: Database, name_or_id: str, by: str, why: str) -> str 
         await close_prompts(connection, machine_id, database)
         query = """UPDATE decisions SET settled_at = %s, ok = false, stage = 'gone', sentence = %s
             WHERE machine_id = %s AND settled_at IS NULL"""
-        await connection.execute(query, (now, f"Not known: the machine {found['name']} is gone ({why}).", machine_id))
+        await connection.execute(query, (now, f"Unknown: the machine {found['name']} is gone ({why}).", machine_id))
         event = "REVOKED" if why == "revoked" else "LEFT"
         await note(connection, now, event, machine=machine_id, name=found["name"], by=by, why=why)
     return machine_id

@@ -101,7 +101,7 @@ class Provider:
                     address = f"{self._settings.issuer.rstrip('/')}/.well-known/openid-configuration"
                     found = await _json(client, address)
                     if found.get("issuer") != self._settings.issuer:
-                        raise Denied(f"The identity provider calls itself {found.get('issuer')!r}.")
+                        raise Denied(f"The identity provider reports another issuer: {found.get('issuer')!r}.")
                     self._keys = KeySet.import_key_set(await _json(client, str(found["jwks_uri"])))  # type: ignore[arg-type]
                     self._metadata, self._known_at = found, self._clock.now()
             return self._metadata
@@ -190,10 +190,10 @@ class OidcLogin:
         query, state = request.query_params, request.query_params.get("state", "")
         cookie = request.cookies.get(COOKIE, "")
         if not state or not hmac.compare_digest(state.encode(), cookie.encode()):
-            raise Denied("This login began in another browser, or too long ago. Try again.")
+            raise Denied("This login started in another browser, or too long ago. Try again.")
         attempt = await self._attempt(state)
         if "error" in query:
-            raise Denied(f"The identity provider says: {query.get('error_description') or query['error']}"[:300])
+            raise Denied(f"The identity provider reports: {query.get('error_description') or query['error']}"[:300])
         if query.get("iss", self._settings.issuer) != self._settings.issuer:
             raise Denied("This answer came from another identity provider.")
         claims = await self._claims(query.get("code", ""), attempt)
@@ -210,7 +210,7 @@ class OidcLogin:
         query = "DELETE FROM oidc_attempts WHERE state_hash = %s AND made_at > %s RETURNING nonce, verifier"
         found = await self._database.rows(query, hashed(state), since)
         if not found:
-            raise Denied("This login began too long ago. Try again.")
+            raise Denied("This login started too long ago. Try again.")
         return found[0]
 
     async def _claims(self, code: str, attempt: Mapping[str, Any]) -> dict[str, Any]:
@@ -229,7 +229,7 @@ class OidcLogin:
                 answer.raise_for_status()
                 more = answer.json()
                 if more.get("sub") != claims["sub"]:
-                    raise Denied("The identity provider speaks of somebody else.")
+                    raise Denied("The identity provider returned another person.")
                 claims = {**more, **claims}
         return claims
 
@@ -258,21 +258,21 @@ class OidcLogin:
         subject = str(claims["sub"])
         identity = f"oidc:{subject}"
         if not subject.isprintable() or " " in subject or len(subject) > 190:
-            raise Denied("The identity provider's id for you cannot be kept here.")
+            raise Denied("The server cannot store the id that the identity provider uses for you.")
         groups = self._groups(claims)
         if self._settings.allowed_groups and not groups & set(self._settings.allowed_groups):
-            raise Denied("You are in no group that is let in here. Ask an administrator.")
+            raise Denied("None of your groups has access here. Ask an administrator.")
         await connection.execute("SELECT pg_advisory_xact_lock(hashtext('identities'))")
         query = "SELECT name FROM people WHERE %s = ANY(identities) AND gone_at IS NULL"
         if known := await row(connection, query, identity):
             return str(known["name"])
         name = claims.get(self._settings.name_claim)
         if not isinstance(name, str) or people.bad_name(name):
-            raise Denied(f"The identity provider gives no usable {self._settings.name_claim}.")
+            raise Denied(f"The identity provider returned no usable {self._settings.name_claim}.")
         if taken := await row(connection, "SELECT gone_at FROM people WHERE name = %s", name):
             if taken["gone_at"]:
                 raise Denied(f"{name} was removed here. An administrator can add you again: fleet people add {name}")
-            raise Denied(f"{name} is known here already. An administrator can say that this is you: {identity}")
+            raise Denied(f"{name} already exists here. An administrator can confirm that this is you: {identity}")
         now = self._database.now()
         query = "INSERT INTO people (name, role, identities, added_at) VALUES (%s, 'member', %s, %s)"
         await connection.execute(query, (name, [identity], now))

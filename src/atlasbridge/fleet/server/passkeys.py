@@ -40,7 +40,7 @@ from atlasbridge.fleet.server.lists import read_asked
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _KEYS = (Step(b"?"),)  # only the machine knows the keys of a choice, and a choice without any is refused
 _NO_KEY = "You have no passkey for this page. Add one under Settings, Passkeys."
-_OLDER = "Its machine cannot take a signature from here. Approve it on the page of that machine."
+_OLDER = "Its machine does not accept a signature from here. Approve it on the page of that machine."
 
 
 async def listing(database: Database, person: str) -> list[dict[str, Any]]:
@@ -82,7 +82,7 @@ async def add(database: Database, person: str, given: Mapping[str, Any], origin:
         )
         begun = await row(connection, query, wanted, person, now - timedelta(seconds=BEGUN_S))
     if begun is None:
-        raise PasskeyRefused("This took too long. Begin again.")
+        raise PasskeyRefused("This took too long. Start again.")
     key_id, public_key, _ = check_new_key(given, bytes.fromhex(wanted), rp_id, [origin])
     async with database.transaction() as connection:
         counted = await row(connection, "SELECT count(*) AS known FROM passkeys WHERE person = %s", person)
@@ -92,7 +92,7 @@ async def add(database: Database, person: str, given: Mapping[str, Any], origin:
             VALUES (%s, %s, %s, %s, %s, %s) ON CONFLICT DO NOTHING RETURNING *"""
         made = await row(connection, query, key_id, person, clean_name(given.get("name")), origin, public_key, now)
         if made is None:
-            raise PasskeyRefused("This passkey is enrolled already.")
+            raise PasskeyRefused("This passkey is already enrolled.")
         await note(connection, now, "PASSKEY_ADDED", person=person, key_id=key_id, name=made["name"], origin=origin)
     return {**_told(made), "person": f"server:{person}"}
 

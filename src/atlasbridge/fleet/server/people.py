@@ -61,7 +61,7 @@ def bad_name(name: str) -> bool:
 
 async def add(database: Database, name: str, role: str, by: str) -> None:
     if bad_name(name):
-        raise ConfigError(f"{name!r} is no name for a person", "up to 60 characters, no comma, no @ in front")
+        raise ConfigError(f"{name!r} is not a valid name for a person", "up to 60 characters, no comma, no @ in front")
     async with database.transaction() as connection:
         query = """INSERT INTO people (name, role, added_at) VALUES (%s, %s, %s)
             ON CONFLICT (name) DO UPDATE SET role = excluded.role, gone_at = NULL"""
@@ -111,7 +111,7 @@ async def _known_holder(connection: Connection, holder: str) -> None:
                 f"the team {holder} has no members", f"add one: atlasbridge fleet people team {holder[1:]} NAME"
             )
     elif not await row(connection, "SELECT 1 FROM people WHERE name = %s AND gone_at IS NULL", holder):
-        raise ConfigError(f"there is nobody called {holder!r}", "add them: atlasbridge fleet people add NAME")
+        raise ConfigError(f"there is no person named {holder!r}", "add them: atlasbridge fleet people add NAME")
 
 
 async def _machine_called(connection: Connection, name: str) -> str:
@@ -133,7 +133,7 @@ async def deny(database: Database, holder: str, machine: str, folder: str, by: s
 
 async def set_team(database: Database, team: str, person: str, member: bool, by: str) -> None:
     if not team or not team.isprintable() or len(team) > 60 or "," in team:
-        raise ConfigError(f"{team!r} is no name for a team", "up to 60 characters, no comma")
+        raise ConfigError(f"{team!r} is not a valid name for a team", "up to 60 characters, no comma")
     async with database.transaction() as connection:
         if member:
             await _known_holder(connection, person)
@@ -152,7 +152,9 @@ async def set_identity(database: Database, name: str, identity: str, has: bool, 
     """Set the identity by which a chat knows a person. An identity belongs to one person."""
     channel, colon, who = identity.partition(":")
     if not (colon and channel and who) or not identity.isprintable() or len(identity) > 200 or " " in identity:
-        raise ConfigError(f"{identity!r} is no identity", "write it as telegram:1001, slack:T1/U2 or matrix:@ada:host")
+        raise ConfigError(
+            f"{identity!r} is not an identity", "write it as telegram:1001, slack:T1/U2 or matrix:@ada:host"
+        )
     if channel == "telegram" and not who.isdecimal():
         raise ConfigError(f"{identity!r}: Telegram knows people by numbers", "write it as telegram:1001")
     if channel == "server":
@@ -167,7 +169,7 @@ async def set_identity(database: Database, name: str, identity: str, has: bool, 
             WHERE name = %s AND gone_at IS NULL RETURNING name"""
         changed = await row(connection, query, identity, [identity] if has else [], name)
         if changed is None:
-            raise ConfigError(f"there is nobody called {name!r}", "add them: atlasbridge fleet people add NAME")
+            raise ConfigError(f"there is no person named {name!r}", "add them: atlasbridge fleet people add NAME")
         event = "PERSON_ADDED" if has else "PERSON_REMOVED"
         await note(connection, database.now(), event, person=name, identity=identity, by=by)
 
@@ -184,7 +186,7 @@ async def set_quiet(database: Database, name: str, spans: tuple[str, ...], zone:
         query = "UPDATE people SET quiet = %s, zone = %s WHERE name = %s AND gone_at IS NULL RETURNING name"
         changed = await row(connection, query, list(spans), zone, name)
         if changed is None:
-            raise ConfigError(f"there is nobody called {name!r}", "add them: atlasbridge fleet people add NAME")
+            raise ConfigError(f"there is no person named {name!r}", "add them: atlasbridge fleet people add NAME")
         await note(connection, database.now(), "PERSON_ADDED", person=name, quiet=list(spans), zone=zone, by=by)
 
 
@@ -258,7 +260,7 @@ async def let_in(connection: Connection, database: Database, person: str, place:
 async def add_token(database: Database, person: str, name: str, scope: str, by: str) -> tuple[str, str]:
     """Create a token. Returns its secret, of which only the hash is stored, and its id."""
     if not name or not name.isprintable() or len(name) > 64:
-        raise ConfigError(f"{name!r} is no name for a token", "up to 64 characters")
+        raise ConfigError(f"{name!r} is not a valid name for a token", "up to 64 characters")
     token = new_token()
     async with database.transaction() as connection:
         if person.startswith("@"):
@@ -266,7 +268,7 @@ async def add_token(database: Database, person: str, name: str, scope: str, by: 
         await _known_holder(connection, person)
         known = "SELECT 1 FROM logins WHERE person = %s AND name = %s AND kind = 'token'"
         if await row(connection, known, person, name):
-            raise ConfigError(f"{person} has a token {name!r} already", "revoke it first, or choose another name")
+            raise ConfigError(f"{person} already has a token {name!r}", "revoke it first, or choose another name")
         token_id = await _insert_login(connection, database, token, person, "token", TOKEN_S, name, scope)
         now = database.now()
         await note(connection, now, "TOKEN_CREATED", person=person, name=name, scope=scope, token=token_id, by=by)

@@ -40,7 +40,7 @@ LATEST_S = 600.0  # nothing that has waited for longer is told; the page and the
 PRESENCE_S = 20.0  # a person who has just typed at that terminal is asked there first
 SETTLED_S = 3600.0  # how long a sleeping phone can still be told that a prompt is settled
 MOST_OF_A_LOGIN = 4
-SETTLED = "It waits no longer."
+SETTLED = "No longer waiting."
 
 _ALLOWED = ALLOWED.replace("%(person)s", "l.person").replace("%(may)s", "'answer'")
 _CLAIM = f"""

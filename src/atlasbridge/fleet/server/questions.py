@@ -186,7 +186,7 @@ class FleetQuestions:
         if isinstance(judged, Reject):
             said |= {"reason": judged.reason.value, "sentence": judged.sentence}
         else:
-            said["sentence"] = "Handed to the program that asked."
+            said["sentence"] = "The program that asked has received it."
         await decisions.settle(self._database, entered, said)
         if isinstance(judged, Answer) and asked is not None:
             by, prompt = f"server:{made['person']}", asked.record.prompt
@@ -198,7 +198,7 @@ class FleetQuestions:
 
     def _judge(self, asked: _Asked | None, made: dict[str, Any]) -> Answer | Reject:
         if asked is None or asked.told is not None:
-            return Reject(Refusal.NOT_OPEN, "It is not open any more.")
+            return Reject(Refusal.NOT_OPEN, "This prompt is no longer open.")
         person, _, token = asked.token.partition("/")
         if (made["person"], made["place"]) == (person, f"the API, {token}"):
             return _OWN

@@ -25,7 +25,7 @@ from atlasbridge.fleet.server.people import ALLOWED, ALLOWED_SOMEWHERE
 LONGEST_ID = 64
 MOST_OPEN = 2000  # limit of open prompts for each machine
 LONGEST_BODY = 400_000  # characters of one prompt
-FULL = f"This machine has {MOST_OPEN:,} open prompts here; further ones are not shown until some of them end."
+FULL = f"This machine has {MOST_OPEN:,} open prompts here; others are shown once some of these end."
 _ROWS = ("sessions", "prompts", "hidden")
 
 # Only the newest link of a machine can update it, and only while this database still has what the link acknowledged:

@@ -294,7 +294,7 @@ async def _nothing(request: Request) -> Response:
 
 
 async def _odd(request: Request, error: Exception) -> Response:
-    return problem(400, "bad_request", "That cannot be kept, so it is not taken.")
+    return problem(400, "bad_request", "The server cannot store that, so it was not accepted.")
 
 
 def _away_of(context: ServerContext):  # type: ignore[no-untyped-def]
@@ -306,6 +306,6 @@ def _away_of(context: ServerContext):  # type: ignore[no-untyped-def]
         log.warning("a request was not served: %s", error)
         if request.method in ("GET", "HEAD"):
             return problem(503, "unavailable", "The database cannot be reached. Try again.")
-        return problem(503, "unknown", "The database cannot be reached. It is not known whether this was taken.")
+        return problem(503, "unknown", "The database cannot be reached. This may or may not have been accepted.")
 
     return away

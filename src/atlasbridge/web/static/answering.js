@@ -52,8 +52,8 @@ function refused(id, label, message, say) {
 // The connection broke while the answer was on its way.  Nobody knows yet; the hub is asked until it says.
 async function findOut(id, key, label, say) {
   setMine(id, { label, state: "unknown" });
-  say(t("The connection broke. It is not known yet whether “{label}” arrived.", { label }), "warn");
-  speak(t("The connection broke. It is not known yet whether your answer arrived."));
+  say(t("The connection broke. AtlasBridge does not know yet whether “{label}” arrived.", { label }), "warn");
+  speak(t("The connection broke. AtlasBridge does not know yet whether your answer arrived."));
   for (;;) {
     await pause(ASK_AGAIN_MS);
     let told;

@@ -17,7 +17,7 @@ export const newKey = random;
 export const views = ["prompts", "sessions", "history", "audit", "rules", "figures"];
 /** @param {string} what */
 export const offers = (what) => Boolean(what); // a fleet server offers less
-export const howToEnter = () => [t("On the computer where your programs run, enter this command. It shows a link and a code to scan; each lets one browser in, once: "), "atlasbridge web"];
+export const howToEnter = () => [t("On the computer where your programs run, run this command. It shows a link and a code to scan; each logs in one browser, once: "), "atlasbridge web"];
 setOwnName(() => me().name);
 
 export async function load() {
@@ -33,7 +33,7 @@ export const isLink = (hash) => /^#link=[\w.-]+(?:&enrol=\w+)?$/.test(hash);
 
 /** @param {{ link?: string, password?: string }} given */
 export async function enter({ link, password }) {
-  if (!globalThis.crypto?.subtle) throw new Error(t("This browser keeps no keys at this address. Open it over https or on localhost."));
+  if (!globalThis.crypto?.subtle) throw new Error(t("This browser stores no keys for this address. Open the page over https or on localhost."));
   await (link ? enterByLink(link) : enterByPassword(password)).catch((error) => { throw new Error(t(error.message)); });
   await load();
 }

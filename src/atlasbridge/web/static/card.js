@@ -38,12 +38,12 @@ const askers = () => ({ ask: t("a command"), mcp: t("an MCP client"), acp: t("an
 function heading(prompt, host) {
   const session = prompt.session || {};
   const [sure, tone] = CONFIDENCE()[prompt.confidence] || CONFIDENCE().low;
-  const title = prompt.constraints.idle ? t("{name} is finished and waits for you", { name: nameOf(prompt) }) : t("{name} is asking", { name: nameOf(prompt) });
+  const title = prompt.constraints.idle ? t("{name} has finished and waits for you", { name: nameOf(prompt) }) : t("{name} is asking", { name: nameOf(prompt) });
   const where = [prompt.machine, session.label ? askers()[session.tool] || session.tool : "", folder(session.cwd)].filter(Boolean).join(" · ");
   return el("div", { cls: "who-asks" },
     el("h2", { id: `h-${prompt.prompt_id}` }, title),
     el("small", { cls: "meta" }, el("a", { href: `#session/${prompt.session_id}`, title: host ? t("the session on {host}", { host }) : t("the session") }, where || t("the session")), " ",
-      prompt.confidence === "high" ? null : el("span", { cls: `tag ${tone}`, title: t("how sure we are that this is a prompt") }, sure)));
+      prompt.confidence === "high" ? null : el("span", { cls: `tag ${tone}`, title: t("how sure AtlasBridge is that this is a prompt") }, sure)));
 }
 
 // In the bar a label that goes on behind its first comma has its first words large and the rest small, and nothing is cut.
@@ -66,14 +66,14 @@ export class Card {
     this.late = el("small", { cls: "late" });
     this.soon = el("p", { cls: "word warn soon", role: "timer", hidden: true });
     this.word = el("div", { cls: "word", role: "status", hidden: true });
-    this.stages = el("ol", { cls: "stages", hidden: true, "aria-label": t("What became of your answer") });
+    this.stages = el("ol", { cls: "stages", hidden: true, "aria-label": t("Progress of your answer") });
     this.can = may("answer") && prompt.may_answer !== false;
     this.sure = { value: "", at: -Infinity };
     const field = this.can && !disagrees(prompt) ? this.textField() : null;
     const choices = this.can ? this.choices() : null;
     this.answers = el("div", { cls: "stack" }, votes(prompt), proofNote(prompt), choices, prompt.choices.length ? field : null, this.can && offers("grant") ? grantPanel(prompt) : null);
-    this.bar = this.can ? this.decide(prompt.choices.length ? null : field) : el("p", { cls: "word" }, prompt.may_answer === false ? t("You can see this, but not answer it.") : t("This browser can only look. Make a link that can answer with: atlasbridge web"));
-    const hint = el("small", {}, prompt.constraints.idle ? t("It is at rest and takes keys in its session. It asks nothing.") : t("Look at the screen first. A full-screen program takes keys in its session."));
+    this.bar = this.can ? this.decide(prompt.choices.length ? null : field) : el("p", { cls: "word" }, prompt.may_answer === false ? t("You can see this, but not answer it.") : t("This browser can only view. For a link that can answer, run: atlasbridge web"));
+    const hint = el("small", {}, prompt.constraints.idle ? t("It is idle and asks nothing. To press keys, open its session.") : t("Read the screen first. To press keys in a full-screen program, open its session."));
     const about = prompt.type === "unknown" ? [hint, this.picture(), this.answers] : [this.answers, this.picture()];
     this.node = el("article", { cls: "card", tabindex: "-1", "aria-labelledby": `h-${prompt.prompt_id}`, "data-prompt": prompt.prompt_id },
       el("div", { cls: "card-body" }, el("div", { cls: "card-top" }, heading(prompt, host), this.ring.node), ...asked(prompt), ...about, this.foot()),
@@ -101,7 +101,7 @@ export class Card {
   // What stands in the bar: No on the left, Yes on the right; a field where only words are an answer.
   decide(field) {
     const { no, yes } = bar(this.prompt);
-    const several = this.prompt.constraints.multi_select && this.boxes ? el("button", { type: "button", cls: "main send-marked", on: { click: () => this.sendMarked() } }, t("Send the marked ones")) : null;
+    const several = this.prompt.constraints.multi_select && this.boxes ? el("button", { type: "button", cls: "main send-marked", on: { click: () => this.sendMarked() } }, t("Send selection")) : null;
     const button = (choice, cls) => el("button", { type: "button", "data-value": choice.value, cls: `choice ${cls}`, on: { click: () => this.choose(choice) } }, headed(choice));
     const buttons = [no ? button(no, "refuse") : null, several, yes ? button(yes, "first") : null].filter(Boolean);
     return el("div", { cls: "stack" }, field, buttons.length ? el("div", { cls: "row decide", role: "group", "aria-label": t("Decide") }, ...buttons) : null);
@@ -128,7 +128,7 @@ export class Card {
     const again = this.sure.value === choice.value && now - this.sure.at > SURE_MS[0] && now - this.sure.at < SURE_MS[1];
     if (!choice.always || again) return this.answer(choice.value, false, labelOf(choice));
     if (this.sure.value !== choice.value || now - this.sure.at >= SURE_MS[1]) this.sure = { value: choice.value, at: now };
-    return this.say(t("This will not be asked again: “{label}”. Press it once more to confirm.", { label: labelOf(choice) }), "warn");
+    return this.say(t("AtlasBridge will not ask this again: “{label}”. Press it once more to confirm.", { label: labelOf(choice) }), "warn");
   }
 
   several(offered) {
@@ -164,7 +164,7 @@ export class Card {
     const fields = this.prompt.constraints.fields;
     if (secret) return t("Secret (typed once, never stored)");
     if (this.prompt.constraints.idle) return this.prompt.constraints.commands ? t("Your next command") : t("Your next instruction");
-    if (fields?.length && this.prompt.type === "free_text") return t("Its fields, as in: {example}", { example: fields.map((name) => `${name}: …`).join("; ") });
+    if (fields?.length && this.prompt.type === "free_text") return t("Its fields, for example: {example}", { example: fields.map((name) => `${name}: …`).join("; ") });
     return this.prompt.choices.length ? t("Or in your own words") : t("Your answer");
   }
 
@@ -175,7 +175,7 @@ export class Card {
     const key = (value, label, shown) => el("button", { type: "button", "data-value": value, on: { click: () => this.answer(value, false, label) } }, shown);
     return el("div", { cls: "row keys", role: "group", "aria-label": t("Keys") },
       key("enter", t("Enter key"), unknown ? t("Send Enter") : "Enter"), key("esc", t("Esc key"), "Esc"), key("ctrl-c", t("Ctrl-C key"), "Ctrl-C"),
-      unknown ? key("leave", t("Leave it"), t("Leave it")) : null,
+      unknown ? key("leave", t("Leave it alone"), t("Leave it alone")) : null,
       unknown ? el("button", { type: "button", on: { click: () => this.node.querySelector(".picture")?.scrollIntoView({ block: "start" }) } }, t("Show output")) : null);
   }
 
@@ -265,7 +265,7 @@ export function receiptLine({ prompt, sentence, stage }, close) {
   const said = told ? `${nameOf(prompt)}: ${told}` : t("“{label}” to {name}", { label: prompt.answer ? answerLabel(prompt) : own?.label || "", name: nameOf(prompt) });
   return el("div", { cls: `receipt ${bad ? "bad" : ""}`, role: "status", "data-receipt": prompt.prompt_id },
     el("a", { href: `#prompt/${prompt.prompt_id}`, title: sentenceOf(prompt) }, said),
-    reached >= 0 && !lost ? el("ol", { cls: "stages", "aria-label": t("What became of the answer") }, ...stageItems(reached)) : null,
+    reached >= 0 && !lost ? el("ol", { cls: "stages", "aria-label": t("Progress of the answer") }, ...stageItems(reached)) : null,
     el("button", { type: "button", cls: "quiet close", "aria-label": t("Close"), on: { click: close } }, "×"));
 }
 
@@ -280,8 +280,8 @@ export function verdict(prompt) {
 function mineLost(prompt) {
   const own = myAnswer(prompt.prompt_id);
   if (!own || own.state === "used") return null;
-  if (own.state === "sending" || own.state === "unknown") return el("div", { cls: "word warn", role: "status" }, t("It is not known yet whether your “{label}” was used.", { label: own.label }));
-  const first = prompt.answer ? t("{who} answered “{label}” first.", { who: by(prompt.answer.by), label: answerLabel(prompt) }) : own.sentence || t("It came too late.");
+  if (own.state === "sending" || own.state === "unknown") return el("div", { cls: "word warn", role: "status" }, t("AtlasBridge does not know yet whether your “{label}” was used.", { label: own.label }));
+  const first = prompt.answer ? t("{who} answered “{label}” first.", { who: by(prompt.answer.by), label: answerLabel(prompt) }) : own.sentence || t("Your answer arrived too late.");
   return el("div", { cls: "word bad", role: "status" }, `${t("Your answer “{label}” was not used.", { label: own.label })} ${first}`);
 }
 
@@ -297,7 +297,7 @@ export function overCard({ prompt, sentence, stage, head }) {
     el("div", { cls: "row" }, el("strong", {}, nameOf(prompt)), el("small", {}, folder(prompt.session?.cwd)),
       who && !prompt.answer ? el("small", { cls: "who" }, t("by {who}", { who })) : null),
     el("div", { cls: "about" }, ...asked(prompt), effectsOf(prompt)), verdict(prompt), mineLost(prompt),
-    reached >= 0 ? el("ol", { cls: "stages", "aria-label": t("What became of the answer") }, ...stageItems(reached)) : null,
+    reached >= 0 ? el("ol", { cls: "stages", "aria-label": t("Progress of the answer") }, ...stageItems(reached)) : null,
     words ? el("div", { cls: `word ${bad ? "bad" : ""}`, role: "status" }, words) : null, anchor(head));
 }
 
@@ -309,8 +309,8 @@ export function lateCard(prompt) {
   } } }, t("Ask again"));
   return el("article", { cls: "card late", "data-late": prompt.prompt_id },
     el("div", { cls: "row" }, el("strong", {}, nameOf(prompt)), el("small", {}, folder(prompt.session?.cwd)), el("span", { cls: "tag warn" }, t("still waiting"))),
-    el("div", { cls: "about" }, ...asked(prompt)), el("div", { cls: "word warn" }, t("Nobody answered in time and nothing was typed. The tool still shows the question.")),
-    el("div", { cls: "row" }, may("answer") ? again : null, el("a", { href: `#session/${prompt.session_id}` }, t("Look at its screen"))));
+    el("div", { cls: "about" }, ...asked(prompt)), el("div", { cls: "word warn" }, t("Nobody answered in time, so nothing was typed. The tool still shows the question.")),
+    el("div", { cls: "row" }, may("answer") ? again : null, el("a", { href: `#session/${prompt.session_id}` }, t("View its screen"))));
 }
 
 // Allowing what a prompt asks for a while, from its card: first in words with examples, then for how long.
@@ -326,7 +326,7 @@ export const examples = (made) => el("ul", { cls: "examples" },
 export function grantPanel(prompt) {
   if (!prompt.grantable || !may("answer")) return null;
   const path = `/prompts/${prompt.prompt_id}/grant`;
-  const body = el("div", { cls: "stack" }, el("small", {}, t("Looking …")));
+  const body = el("div", { cls: "stack" }, el("small", {}, t("Loading …")));
   const panel = el("details", { cls: "granting" }, el("summary", {}, t("Allow for a while …")), body);
   let asked = false;
 
@@ -335,11 +335,11 @@ export function grantPanel(prompt) {
     asked = true;
     try {
       const made = await post(path, { preview: true });
-      show(body, el("p", {}, t("Without asking, this would be allowed: "), el("strong", {}, made.shape), "."), examples(made),
+      show(body, el("p", {}, t("AtlasBridge would allow this without asking: "), el("strong", {}, made.shape), "."), examples(made),
         el("div", { cls: "spans", role: "group", "aria-label": t("For how long") }, ...spans().map(([label, limits]) => el("button", {
           type: "button", "data-span": label, on: { click: () => give(limits) },
         }, label))),
-        el("small", {}, t("In this session unless it says folder; twelve hours at most. A rule that denies or asks still applies.")));
+        el("small", {}, t("In this session, or in the folder if you choose it; for 12 hours at most. Rules that deny or ask still apply.")));
     } catch (error) {
       asked = error.status !== 0;
       show(body, el("p", { cls: "word" }, error.message));
@@ -370,10 +370,10 @@ export function votes(prompt) {
   const draw = (agreed) => {
     const missing = Math.max(0, wanted.approvals - agreed.length);
     const among = (wanted.person || []).filter((name) => !agreed.includes(name));
-    const who = agreed.length ? t("{people} agreed.", { people: agreed.join(", ") }) : "";
-    const need = agreed.length ? t("One more person must agree|{count} more people must agree", { count: missing }) : t("1 person must agree|{count} people must agree", { count: missing });
+    const who = agreed.length ? t("{people} approved.", { people: agreed.join(", ") }) : "";
+    const need = agreed.length ? t("One more person must approve|{count} more people must approve", { count: missing }) : t("1 person must approve|{count} people must approve", { count: missing });
     const whom = among.length ? ` ${t("of {people}", { people: among.join(", ") })}` : "";
-    node.textContent = `${who} ${need}${whom} ${t("(rule {rule}).", { rule: wanted.rule })} ${t("One refusal ends it.")}`.trim();
+    node.textContent = `${who} ${need}${whom} ${t("(rule {rule}).", { rule: wanted.rule })} ${t("One refusal denies it.")}`.trim();
   };
   let seen = false;
   const stop = subscribe((change) => {
@@ -408,8 +408,8 @@ export function laterBox(prompt, offered) {
 function drawKept(list, box, prompt) {
   list.dataset.drawn = "yes";
   const items = (prompt.later || []).map((one) => el("li", { "data-later": one.later_id },
-    one.kind === "snooze" ? t("Asked again {time} ({who})", { time: moment(one.due_at), who: one.by_name }) : t("“{label}” is answered {time} ({who})", { label: one.value, time: moment(one.due_at), who: one.by_name }),
-    el("button", { type: "button", cls: "quiet take-back", on: { click: () => send(() => call("DELETE", `/later/${one.later_id}`)) } }, t("Take back"))));
+    one.kind === "snooze" ? t("Snoozed until {time} ({who})", { time: moment(one.due_at), who: one.by_name }) : t("Answers “{label}” {time} ({who})", { label: one.value, time: moment(one.due_at), who: one.by_name }),
+    el("button", { type: "button", cls: "quiet take-back", on: { click: () => send(() => call("DELETE", `/later/${one.later_id}`)) } }, t("Remove"))));
   show(list, ...items);
   list.hidden = !items.length;
   if (items.length) box.open = true;
@@ -431,7 +431,7 @@ function answering(prompt, offered) {
   const at = el("input", { type: "text", "aria-label": t("When"), placeholder: t("06:00, fri 12:00, in 2h"), autocomplete: "off", cls: "when" });
   const give = () => put(prompt, { value: what.value, as_text: !choices.length, when: at.value });
   return el("div", { cls: "row" }, el("label", { for: id }, t("Answer")), what, el("span", {}, t("at")), at,
-    el("button", { type: "button", cls: "postpone", on: { click: give } }, t("Answer then")));
+    el("button", { type: "button", cls: "postpone", on: { click: give } }, t("Schedule")));
 }
 
 // Where the screen says when a usage limit is over, going on can be said now for then.

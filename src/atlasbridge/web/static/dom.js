@@ -59,7 +59,7 @@ export function whole(text) {
     const row = parseFloat(getComputedStyle(text).lineHeight) || 20;
     const hidden = Math.ceil((text.scrollHeight - text.clientHeight) / row);
     more.hidden = hidden < 1;
-    more.textContent = t("{hidden} of {total} lines are out of sight: show all", { hidden, total: Math.round(text.scrollHeight / row) });
+    more.textContent = t("{hidden} of {total} lines hidden: show all", { hidden, total: Math.round(text.scrollHeight / row) });
   }).observe(text);
   return [text, more];
 }

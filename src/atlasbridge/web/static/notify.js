@@ -60,7 +60,7 @@ async function announce(prompt) {
   if (wants("sound")) beep();
   if (!wants("notify") || document.visibilityState === "visible" || !("Notification" in window) || Notification.permission !== "granted") return;
   const name = nameOf(prompt);
-  const title = prompt.constraints.idle ? t("{name} is finished", { name }) : t("{name} asks", { name });
+  const title = prompt.constraints.idle ? t("{name} has finished", { name }) : t("{name} asks", { name });
   const options = { body: prompt.constraints.secret ? t("It asks for a secret.") : prompt.excerpt, tag: prompt.prompt_id, icon: "/icon-192.png", data: { url: `/#prompt/${prompt.prompt_id}` } };
   const registration = await worker();
   if (registration) registration.showNotification(title, options);
@@ -105,7 +105,7 @@ export async function setPush(on) {
   }
   const { available, public_key: key } = await get("/push");
   if (!available) throw new Error(t("Push needs the push extra where the hub or the server runs: in the checkout, pip install '.[push]'"));
-  if (!(await askPermission())) throw new Error(t("The browser was not allowed to show notifications."));
+  if (!(await askPermission())) throw new Error(t("The browser is not allowed to show notifications."));
   const fresh = await registration.pushManager.subscribe({ userVisibleOnly: true, applicationServerKey: bytes(key) });
   await post("/push/subscriptions", fresh.toJSON());
 }

@@ -13,15 +13,15 @@ const isAddress = (host) => /^[\d.]+$|:/.test(host);
 export function whyNotHere() {
   const { hostname, port } = window.location;
   if (isAddress(hostname.replace(/^\[|\]$/g, ""))) {
-    return hostname === "127.0.0.1" || hostname === "[::1]" ? t("This page was opened by its address. Browsers allow passkeys only for a name: open {url} instead.", { url: `http://localhost:${port}/` })
-      : t("This page was opened by its address. Browsers allow passkeys only for a name with https: see docs/howto/phone.md.");
+    return hostname === "127.0.0.1" || hostname === "[::1]" ? t("You opened this page by its IP address. Browsers allow passkeys only for a name: open {url} instead.", { url: `http://localhost:${port}/` })
+      : t("You opened this page by its IP address. Browsers allow passkeys only for a name with https: see docs/howto/phone.md.");
   }
-  if (!window.isSecureContext || !navigator.credentials || !window.PublicKeyCredential) return t("This browser has no passkeys here. They need https, or localhost.");
+  if (!window.isSecureContext || !navigator.credentials || !window.PublicKeyCredential) return t("This browser does not support passkeys at this address. They need https, or localhost.");
   return "";
 }
 
 const refused = (error) => (error.name === "NotAllowedError" || error.name === "AbortError" ? new Error(t("The passkey was not used: it was canceled, or it took too long."))
-  : error.name === "InvalidStateError" ? new Error(t("This passkey is enrolled already.")) : error);
+  : error.name === "InvalidStateError" ? new Error(t("This passkey is already enrolled.")) : error);
 
 async function assertion(challenge, rpId, allowed) {
   /** @type {PublicKeyCredentialRequestOptions} */
@@ -46,7 +46,7 @@ export async function enrol(name, code) {
   const why = whyNotHere();
   if (why) throw new Error(why);
   const begun = await post("/passkeys/begin");
-  if (offers("code") && !code && !begun.keys.length) throw new Error(t("The first passkey of this page needs a code. On the computer, type: atlasbridge passkey add"));
+  if (offers("code") && !code && !begun.keys.length) throw new Error(t("The first passkey of this page needs a code. On the computer, run: atlasbridge passkey add"));
   const confirm = code || !offers("code") ? undefined : await assertion(begun.challenge, begun.rp_id, begun.keys);
   /** @type {PublicKeyCredentialCreationOptions} */
   const publicKey = {
@@ -63,12 +63,12 @@ export function proofNote(prompt) {
   const wanted = prompt.constraints.proof;
   if (!wanted) return null;
   const why = whyNotHere();
-  return el("p", { cls: `word ${why ? "bad" : "warn"} proof`, role: "status" }, `🔑 ${t("To approve this you sign it with your passkey (rule {rule}).", { rule: wanted.rule })} `, why ? `${why} ${t("You can refuse it here.")}` : t("To refuse it you need none."));
+  return el("p", { cls: `word ${why ? "bad" : "warn"} proof`, role: "status" }, `🔑 ${t("To approve this, sign it with your passkey (rule {rule}).", { rule: wanted.rule })} `, why ? `${why} ${t("You can refuse it here.")}` : t("You can refuse it without one."));
 }
 
 // The command that makes a machine accept a passkey of a fleet's page.
 const accepting = (key) => (key.accept ? el("details", {}, el("summary", {}, t("Accept it on a machine")),
-  el("small", {}, t("In a terminal of each machine that is to accept it, enter:")), el("pre", { cls: "accept" }, key.accept)) : null);
+  el("small", {}, t("On each machine that should accept it, run:")), el("pre", { cls: "accept" }, key.accept)) : null);
 
 // A panel of the settings.  `offered`: a code that came with the link by which this page was opened.
 export function passkeyPanel(offered) {
@@ -96,7 +96,7 @@ export function passkeyPanel(offered) {
   draw();
   const why = whyNotHere();
   return el("section", { cls: "panel stack", id: "passkey-panel" }, el("h2", {}, t("Passkeys")),
-    el("small", {}, !offers("code") ? t("Where a rule asks for a passkey, an approval counts only when you sign it with one that the machine accepts. Add one here, then enter its command on each of the machines.") : t("Where a rule asks for a passkey, an approval counts only when you sign it with one of these. To add one, get a code on the computer with: atlasbridge passkey add. A passkey of this page can confirm another one instead.")),
+    el("small", {}, !offers("code") ? t("Where a rule requires a passkey, your approval counts only if you sign it with one that the machine accepts. Add one here, then run its command on each machine.") : t("Where a rule requires a passkey, your approval counts only if you sign it with one of these. To add one, get a code on the computer with: atlasbridge passkey add. A passkey that you already have here can also confirm a new one.")),
     list, why ? el("p", { cls: "word" }, why) : [
       el("div", {}, el("label", { for: "passkey-name" }, t("Name")), name),
       el("div", {}, offers("code") ? el("label", { for: "passkey-code" }, t("Code from the terminal")) : null, el("div", { cls: "row" }, offers("code") ? el("div", { cls: "grow" }, code) : null, add))], word);

@@ -21,7 +21,7 @@ export function promptsView(main, page, given, name) {
   const receipts = el("div", { cls: "receipts", id: "receipts" });
   const back = el("a", { cls: "back", href: "#list", hidden: true });
   const late = el("section", { cls: "settled", "aria-label": t("Still waiting") });
-  const over = el("section", { cls: "settled", "aria-label": t("Settled just now") });
+  const over = el("section", { cls: "settled", "aria-label": t("Recently settled") });
   const before = el("div", { cls: "before" }); // a prompt that was opened by its address and is settled already
   const pane = el("div", { cls: "pane" }, receipts, back, before, list, late, over);
   const frame = el("div", { cls: "panes" }, inbox.node, pane);
@@ -63,10 +63,10 @@ export function promptsView(main, page, given, name) {
     drawReceipt();
     drawCard(shown);
     back.hidden = !many || onlyList;
-    back.textContent = `‹ ${t("All {count} waiting", { count: prompts.size })}`;
+    back.textContent = `‹ ${t("All {count} prompts", { count: prompts.size })}`;
     show(late, waiting.size ? [el("h2", {}, t("Still waiting")), el("div", { cls: "stack" }, ...[...waiting.values()].map(lateCard))] : []);
     const done = settled.filter(({ prompt }) => prompt.prompt_id !== card?.prompt.prompt_id && !waiting.has(prompt.prompt_id) && !askedAgain(prompt));
-    show(over, done.length ? [el("h2", {}, t("Settled just now")), el("div", { cls: "stack" }, ...done.map(overCard))] : []);
+    show(over, done.length ? [el("h2", {}, t("Recently settled")), el("div", { cls: "stack" }, ...done.map(overCard))] : []);
   }
 
   // A burst of events is one redraw.
@@ -79,9 +79,9 @@ export function promptsView(main, page, given, name) {
 
   function nothing() {
     if (link.state === "off") return null; // the first word is awaited: what would stand here now would move when it comes
-    if (link.state === "live" && waiting.size) return empty(t("Nothing new is asked."), t("The questions below are still open although their time is over."));
+    if (link.state === "live" && waiting.size) return empty(t("No new prompts."), t("The questions below have expired, but the tools still show them."));
     if (link.state === "live") return empty(t("Nothing is waiting for you."), t("When a program stops and asks, it appears here at once."));
-    return empty(t("Not connected."), t("What is waiting for you is not known until the hub can be reached again."));
+    return empty(t("Not connected."), t("The page shows what is waiting for you once it reaches the hub again."));
   }
 
   // What became of the last answer stays in sight above the next card.
@@ -101,7 +101,7 @@ export function promptsView(main, page, given, name) {
       if (writing) return;
       const more = Boolean(prompt) && (same || settled.some((item) => askedAgain(item.prompt) === prompt));
       card = prompt ? new Card(prompt, page.host) : null;
-      if (more && card.can) card.say(t("More is known of it now. Read it again."), "warn");
+      if (more && card.can) card.say(t("This prompt has changed. Read it again."), "warn");
       steady.moved(answered || more);
       show(list, card?.node);
       if (!same && !room.matches && !document.activeElement?.closest?.("input, textarea")) window.scrollTo(0, 0);

@@ -60,7 +60,7 @@
   async function greet(key, who) {
     const challenge = random();
     const answer = await ask(`/hello?who=${encodeURIComponent(who)}&challenge=${challenge}`);
-    if (answer.status === 401) throw new Fault("out", "The hub does not know this browser (any more).");
+    if (answer.status === 401) throw new Fault("out", "The hub does not know this browser, or no longer knows it.");
     if (!answer.ok) throw new Fault("offline", "The hub cannot be reached.");
     const said = await answer.text().catch(() => { throw new Fault("offline", "The connection broke."); });
     let epoch, given;
@@ -95,10 +95,10 @@
   async function enterByLink(link) {
     const [id, secret] = link.split(".");
     const raw = unhex(secret || "");
-    if (!id || raw.length !== 32) throw new Fault("out", "This is not a whole link.");
+    if (!id || raw.length !== 32) throw new Fault("out", "This link is incomplete.");
     const key = await importKey(raw);
     const { epoch, challenge } = await greet(key, id).catch((error) => {
-      throw error.kind === "out" ? new Fault("out", "This link was used, or has waited too long. Make a new one with: atlasbridge web") : error;
+      throw error.kind === "out" ? new Fault("out", "This link was used already or has expired. For a new one, run: atlasbridge web") : error;
     });
     const body = { link: id, challenge, epoch, proof: await proof(key, "page", challenge, epoch, id) };
     const answer = await enter(body);

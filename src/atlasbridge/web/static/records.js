@@ -8,7 +8,7 @@ import { asked, oneLine } from "/subject.js";
 import { ago, by, folder, language, moment, short, stateName, t } from "/words.js";
 
 const TONE = { resolved: "good", failed: "bad", expired: "warn" };
-const outcomes = () => [["", t("Every outcome")], ["resolved", t("Taken")], ["expired", t("Expired")], ["withdrawn", t("No longer asked")], ["failed", t("Failed")], ["canceled", t("Left alone")], ["awaiting_reply", t("Open")]];
+const outcomes = () => [["", t("All outcomes")], ["resolved", t("Taken")], ["expired", t("Expired")], ["withdrawn", t("No longer asked")], ["failed", t("Failed")], ["canceled", t("Left alone")], ["awaiting_reply", t("Open")]];
 const PAGE = 40;
 
 const day = (text) => new Date(text).toLocaleDateString(language(), { weekday: "long", day: "numeric", month: "long", year: "numeric" });
@@ -41,8 +41,8 @@ export function historyView(main, page, sessionId) {
   const search = el("input", { type: "search", placeholder: t("Search questions, tools, folders, people"), "aria-label": t("Search the history"), ...PLAIN });
   const state = el("select", { "aria-label": t("Outcome") }, ...outcomes().map(([value, name]) => el("option", { value }, name)));
   const list = el("ul", { cls: "list records" });
-  const more = el("button", { type: "button", hidden: true }, t("Show older ones"));
-  const only = sessionId ? el("p", { cls: "only" }, t("Only of "), el("a", { href: `#session/${sessionId}` }, nameOf(sessionId)), el("a", { href: "#history" }, t("show all"))) : null;
+  const more = el("button", { type: "button", hidden: true }, t("Show older entries"));
+  const only = sessionId ? el("p", { cls: "only" }, t("Only for "), el("a", { href: `#session/${sessionId}` }, nameOf(sessionId)), el("a", { href: "#history" }, t("show all"))) : null;
   show(main, el("div", { cls: "head" }, el("h1", {}, t("History"))), el("div", { cls: "stack" }, el("div", { cls: "filters" }, search, state), only, list, more));
   const load = paged(list, more, async (before) => {
     const query = new URLSearchParams({ search: search.value.slice(0, 200), limit: String(PAGE), before: before?.prompt_id || "", session: sessionId || "", state: state.value });
@@ -70,7 +70,7 @@ function entry(prompt) {
   details.addEventListener("toggle", () => {
     if (!details.open || body.children.length) return;
     show(body, ...asked(prompt), prompt.answer ? el("p", { cls: "verdict" }, t("Answer: "), el("strong", {}, `“${answerLabel(prompt)}”`), t(" by {who}, {time}", { who, time: moment(prompt.answer.at) })) : null,
-      el("p", { cls: "links" }, el("a", { href: `#session/${prompt.session_id}` }, t("Its session")), el("a", { href: `#history/${prompt.session_id}` }, t("All of this session")),
+      el("p", { cls: "links" }, el("a", { href: `#session/${prompt.session_id}` }, t("View session")), el("a", { href: `#history/${prompt.session_id}` }, t("All prompts of this session")),
         el("a", { href: `#audit/${prompt.prompt_id}` }, t("In the audit log")), el("small", {}, `${folder(session.cwd)} · ${short(prompt.prompt_id)}`)));
   });
   return el("li", {}, details);
@@ -88,24 +88,24 @@ const kinds = () => [
 ];
 const BAD = new Set(["SELF_REFUSED", "SOCKET_TAKEN", "TYPED_UNASKED", "AUDIT_CUT", "AUDIT_REPAIRED", "AUDIT_ADOPTED", "CHANNEL_STRANGER", "CHANNEL_CONFLICT", "CHANNEL_UNAUTHORIZED", "WEB_PORT_TAKEN", "PROMPT_FAILED"]);
 const says = () => ({
-  SESSION_START: t("A session began"), SESSION_END: t("A session ended"), SESSION_LAUNCHED: t("A session was started remotely"), SESSION_RENAMED: t("A session got another name"),
-  PROMPT_DETECTED: t("It asked"), PROMPT_ROUTED: t("Sent to the channels"), PROMPT_DELIVERED: t("Shown"), REPLY_RECEIVED: t("Answered"), REPLY_REFUSED: t("An answer was refused"),
-  SELF_REFUSED: t("A program tried to decide for itself"), SOCKET_TAKEN: t("Another program took the hub's socket"), TYPED_UNASKED: t("Typed without an answer of this hub"), REPLY_INJECTED: t("Typed"), PROMPT_RESOLVED: t("Taken"), PROMPT_EXPIRED: t("Its time was over"), PROMPT_WITHDRAWN: t("No longer asked"),
-  PROMPT_FAILED: t("It could not be answered"), WEB_LOGIN: t("A browser was logged in"), WEB_LOGOUT: t("A browser was logged out"), WEB_TYPING: t("Typing was switched"), KEYS_TYPED: t("Keys were typed"),
-  HUB_START: t("The hub began"), HUB_STOP: t("The hub ended"), GRANT_ADDED: t("Something was allowed for a while"), GRANT_REVOKED: t("A permission was taken back"), CONFIG_RELOADED: t("The configuration was read again"),
-  TOKEN_CREATED: t("A token was made"), TOKEN_REVOKED: t("A token was revoked"), VOTE_CAST: t("One of several agreed"), VOTE_DROPPED: t("A person who agreed has no access any more"), SESSION_STOPPED: t("A session was told to end"), SESSION_RESUMED: t("A session reported again"),
+  SESSION_START: t("A session started"), SESSION_END: t("A session ended"), SESSION_LAUNCHED: t("A session was started remotely"), SESSION_RENAMED: t("A session was renamed"),
+  PROMPT_DETECTED: t("Prompt detected"), PROMPT_ROUTED: t("Sent to channels"), PROMPT_DELIVERED: t("Shown"), REPLY_RECEIVED: t("Answered"), REPLY_REFUSED: t("An answer was refused"),
+  SELF_REFUSED: t("A program tried to answer its own prompt"), SOCKET_TAKEN: t("Another program took the hub's socket"), TYPED_UNASKED: t("Typed without an answer from this hub"), REPLY_INJECTED: t("Typed"), PROMPT_RESOLVED: t("Taken"), PROMPT_EXPIRED: t("Expired"), PROMPT_WITHDRAWN: t("No longer asked"),
+  PROMPT_FAILED: t("An answer failed"), WEB_LOGIN: t("A browser logged in"), WEB_LOGOUT: t("A browser was logged out"), WEB_TYPING: t("Typing was turned on or off"), KEYS_TYPED: t("Keys were typed"),
+  HUB_START: t("The hub started"), HUB_STOP: t("The hub stopped"), GRANT_ADDED: t("A temporary permission was granted"), GRANT_REVOKED: t("A temporary permission was revoked"), CONFIG_RELOADED: t("The configuration was reloaded"),
+  TOKEN_CREATED: t("A token was created"), TOKEN_REVOKED: t("A token was revoked"), VOTE_CAST: t("One of several people approved"), VOTE_DROPPED: t("A person who approved no longer has access"), SESSION_STOPPED: t("A session was asked to end"), SESSION_RESUMED: t("A session reconnected"),
 });
 
 export function auditView(main, page, promptId) {
-  const state = el("div", { cls: "word", role: "status" }, t("Checking the chain…"));
+  const state = el("div", { cls: "word", role: "status" }, t("Checking the hash chain …"));
   const kind = el("select", { "aria-label": t("Kind of entry") }, ...kinds().map(([value, name]) => el("option", { value }, name)));
   const list = el("ul", { cls: "list records" });
-  const more = el("button", { type: "button", hidden: true }, t("Show older ones"));
-  const only = promptId ? el("p", { cls: "only" }, t("Only of "), el("a", { href: `#prompt/${promptId}` }, t("prompt {name}", { name: short(promptId) })), el("a", { href: "#audit" }, t("show all"))) : null;
+  const more = el("button", { type: "button", hidden: true }, t("Show older entries"));
+  const only = promptId ? el("p", { cls: "only" }, t("Only for "), el("a", { href: `#prompt/${promptId}` }, t("prompt {name}", { name: short(promptId) })), el("a", { href: "#audit" }, t("show all"))) : null;
   show(main, el("div", { cls: "head" }, el("h1", {}, t("Audit log")), kind), el("div", { cls: "stack" }, state, only, list, more));
   get("/audit/state").then((head) => {
     state.className = `word ${head.ok ? "good" : "bad"}`;
-    state.textContent = `${head.ok ? t("The chain is whole") : t("THE CHAIN IS BROKEN")}: ${t("{count} entries", { count: head.count })}, ${String(head.hash).replace("sha256:", "").slice(0, 12)}. ${head.ok ? "" : head.detail}`;
+    state.textContent = `${head.ok ? t("The hash chain is intact") : t("THE HASH CHAIN IS BROKEN")}: ${t("{count} entries", { count: head.count })}, ${String(head.hash).replace("sha256:", "").slice(0, 12)}. ${head.ok ? "" : head.detail}`;
   }, (error) => { state.textContent = error.message; });
   const load = paged(list, more, async (before) => {
     const query = new URLSearchParams({ limit: "40", before: String(before?.seq || 0), events: kinds().find(([value]) => value === kind.value)[2].join(","), prompt: promptId || "" });
@@ -130,7 +130,7 @@ function auditEntry(record) {
     el("summary", {}, el("time", { datetime: ts, title: moment(ts) }, ts ? new Date(ts).toLocaleTimeString(language()) : ""), el("strong", { cls: BAD.has(name) ? "bad" : "" }, says()[name] || name),
       el("span", { cls: "peek" }, [who && t("by {who}", { who }), facts].filter(Boolean).join(" · ")), el("small", {}, `#${seq}`)),
     el("div", { cls: "about" }, el("p", { cls: "links" }, el("code", {}, name), rest.prompt_id ? el("a", { href: `#prompt/${rest.prompt_id}` }, t("The prompt")) : null,
-      rest.prompt_id ? el("a", { href: `#audit/${rest.prompt_id}` }, t("All of this prompt")) : null, rest.session_id ? el("a", { href: `#session/${rest.session_id}` }, t("The session")) : null),
+      rest.prompt_id ? el("a", { href: `#audit/${rest.prompt_id}` }, t("All entries of this prompt")) : null, rest.session_id ? el("a", { href: `#session/${rest.session_id}` }, t("The session")) : null),
     el("pre", { cls: "term", tabindex: "0", "aria-label": t("Entry {count}", { count: seq }) }, JSON.stringify({ ...rest, prev_hash: before, hash }, null, 1)))));
 }
 
@@ -145,17 +145,17 @@ export function rulesView(main) {
   const told = el("small", {});
   show(main, el("div", { cls: "head" }, el("h1", {}, t("Rules"))), el("div", { cls: "stack" },
     el("section", { cls: "stack" }, el("h2", {}, t("Granted now")), grants),
-    el("section", { cls: "stack" }, el("h2", {}, t("Your rules")), rules, el("small", {}, t("They are in policy.toml: "), el("code", {}, "atlasbridge policy edit"), ", ", el("code", {}, "atlasbridge policy suggest"))),
-    el("section", { cls: "stack" }, el("h2", {}, t("What they did")), did, told)));
+    el("section", { cls: "stack" }, el("h2", {}, t("Your rules")), rules, el("small", {}, t("To edit them in policy.toml: "), el("code", {}, "atlasbridge policy edit"), ", ", el("code", {}, "atlasbridge policy suggest"))),
+    el("section", { cls: "stack" }, el("h2", {}, t("Recent decisions")), did, told)));
 
   async function draw() {
     const found = await get("/rules").catch((error) => ({ error }));
     if (!grants.isConnected) return;
     if (found.error) { toast(found.error.message); return; }
-    show(grants, found.grants.length ? found.grants.map((grant) => granted(grant, draw)) : el("li", {}, empty(t("Nothing is granted."), t("A card offers to allow what it asks for a while."))));
-    show(rules, found.rules.length ? found.rules.map(ruleItem) : el("li", {}, empty(t("There are no rules."), t("Everything is asked. Rules that answer for you are yours to write: atlasbridge policy suggest"))));
+    show(grants, found.grants.length ? found.grants.map((grant) => granted(grant, draw)) : el("li", {}, empty(t("No temporary permissions."), t("To grant one, choose “Allow for a while …” on a card."))));
+    show(rules, found.rules.length ? found.rules.map(ruleItem) : el("li", {}, empty(t("There are no rules."), t("AtlasBridge asks you about everything. For suggestions of rules that answer for you, run: atlasbridge policy suggest"))));
     show(did, found.decisions.length ? found.decisions.map(decision) : el("li", {}, empty(t("No rule has answered anything yet."))));
-    told.textContent = { digest: t("Channels hear of it once a day."), at_once: t("Channels hear of each at once."), never: t("Channels do not hear of it.") }[found.tell] || "";
+    told.textContent = { digest: t("Channels get a daily summary of these decisions."), at_once: t("Channels are notified of each decision at once."), never: t("Channels are not notified of these decisions.") }[found.tell] || "";
   }
 
   let pause;
@@ -169,7 +169,7 @@ function granted(grant, redraw) {
   const where = grant.session_id ? t("session {name}", { name: short(grant.session_id) }) : t("every session there");
   const end = el("button", { type: "button", cls: "refuse", on: { click: async () => {
     end.disabled = true;
-    try { await call("DELETE", `/grants/${grant.grant_id}`); toast(t("Revoked: it is asked again.")); } catch (error) { toast(error.message); }
+    try { await call("DELETE", `/grants/${grant.grant_id}`); toast(t("Revoked. AtlasBridge asks you again.")); } catch (error) { toast(error.message); }
     redraw();
   } } }, t("Revoke"));
   return el("li", { cls: "item", "data-grant": grant.grant_id }, el("div", { cls: "row" },
@@ -179,7 +179,7 @@ function granted(grant, redraw) {
 }
 
 function ruleItem(rule) {
-  const people = rule.approvals > 1 ? t("{count} people must agree", { count: rule.approvals }) : "";
+  const people = rule.approvals > 1 ? t("{count} people must approve", { count: rule.approvals }) : "";
   const among = rule.person.length ? t("of {people}", { people: rule.person.join(", ") }) : "";
   return el("li", { cls: "item", "data-rule": rule.name },
     el("div", { cls: "row" }, el("strong", {}, rule.name), el("span", { cls: `tag ${VERDICT_TONE[rule.verdict]}` }, rule.verdict)),
@@ -203,12 +203,12 @@ export function figuresView(main) {
     const days = data.days || [];
     const wait = data.answer_s || { count: 0, buckets: [] };
     const reported = data.reported || {};
-    show(body, facts([[t("prompts"), days.reduce((sum, day) => sum + day.raised, 0)], [t("median wait"), span(wait.median)], [t("9 of 10 within"), span(wait.p90)],
-      [t("false alarms reported"), reported.not_a_prompt || 0], [t("missed ones reported"), reported.missed || 0]]),
+    show(body, facts([[t("prompts"), days.reduce((sum, day) => sum + day.raised, 0)], [t("median wait"), span(wait.median)], [t("9 of 10 answered within"), span(wait.p90)],
+      [t("false alarms reported"), reported.not_a_prompt || 0], [t("missed prompts reported"), reported.missed || 0]]),
     el("div", { cls: "plots" },
       bars(t("Prompts per day"), days.map((day) => [dayName(day.day), day.raised, day.answered]), t("raised, of which answered")),
       bars(t("Time to answer"), (wait.buckets || []).map(([upper, count]) => [upper === null ? t("more") : `≤ ${span(upper)}`, count]), t("answers")),
-      ranks(t("Who answered"), Object.fromEntries(Object.entries(data.answered_by || {}).map(([name, count]) => [by(name) || t("nobody"), count]))), ranks(t("What was asked"), Object.fromEntries(Object.entries(data.types || {}).map(([type, count]) => [typeName(type), count])))));
+      ranks(t("Who answered"), Object.fromEntries(Object.entries(data.answered_by || {}).map(([name, count]) => [by(name) || t("nobody"), count]))), ranks(t("Prompts by type"), Object.fromEntries(Object.entries(data.types || {}).map(([type, count]) => [typeName(type), count])))));
   }, (error) => show(body, empty(error.message)));
   return () => {};
 }

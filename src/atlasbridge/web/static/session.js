@@ -10,13 +10,13 @@ import { ago, short, t } from "/words.js";
 
 // The files that have changed, each with its differences behind a tap.
 function changesOf({ files, count, added, removed, whole, repository, commit }) {
-  if (!count) return [el("p", {}, t("Nothing has changed since the session began."))];
+  if (!count) return [el("p", {}, t("Nothing has changed since the session started."))];
   const counts = repository ? ` · ${t("+{added} −{removed} lines", { added, removed })}` : "";
   const words = { added: t("new"), changed: t("changed"), removed: t("removed"), written: t("written") };
-  const why = (file) => (file.binary ? t("not text") : file.large ? t("too large to compare") : file.unknown ? t("what it held before cannot be read") : repository ? `+${file.added} −${file.removed}` : "");
+  const why = (file) => (file.binary ? t("not text") : file.large ? t("too large to compare") : file.unknown ? t("content not readable") : repository ? `+${file.added} −${file.removed}` : "");
   const row = (file) => el("summary", {}, el("span", { cls: `tag ${file.status}` }, words[file.status]), el("span", { cls: "target" }, file.path), el("small", {}, why(file)));
   return [el("p", { cls: "counts" }, t("1 file changed|{count} files changed", { count }), counts, commit ? el("small", {}, ` · ${t("compared with {commit}", { commit })}`) : null),
-    whole ? null : el("p", { cls: "word warn" }, t("The folder is very large: not all of it could be looked at.")),
+    whole ? null : el("p", { cls: "word warn" }, t("The folder is very large: AtlasBridge could not read all of it.")),
     ...files.map((file) => el("details", { open: files.length === 1 }, row(file), file.diff ? el("pre", { tabindex: "0" }, ...change(file.diff), file.cut ? `\n${t("… cut here")}` : null) : null)),
     count > files.length ? el("p", {}, t("1 more file|{count} more files", { count: count - files.length })) : null];
 }
@@ -64,7 +64,7 @@ export function sessionView(main, page, id) {
     rename.value = document.activeElement === rename ? rename.value : session?.label || "";
   }
 
-  const halted = el("div", { cls: "asks", hidden: true }, el("span", { cls: "tag warn" }, t("stopped")), el("span", { cls: "peek" }, t("Ctrl-Z has stopped it. It takes no answer until it is resumed.")),
+  const halted = el("div", { cls: "asks", hidden: true }, el("span", { cls: "tag warn" }, t("stopped")), el("span", { cls: "peek" }, t("Ctrl-Z stopped this program. Resume it before you answer.")),
     may("admin") ? el("button", { type: "button", cls: "main", on: { click: () => post(`/sessions/${id}/resume`).then(() => toast(t("Resumed.")), (error) => toast(error.message)) } }, t("Resume")) : null);
   const rename = el("input", { id: "rename", type: "text", maxlength: 80, placeholder: t("no name"), ...PLAIN });
   const saveName = async (event) => {
@@ -73,17 +73,17 @@ export function sessionView(main, page, id) {
   };
   const end = (force) => () => {
     const sure = force ? t("Kill this session's program at once? What it has not saved is lost.") : t("End this session's program?");
-    if (window.confirm(sure)) post(`/sessions/${id}/end`, { force }).then(() => toast(t("Asked to end.")), (error) => toast(error.message));
+    if (window.confirm(sure)) post(`/sessions/${id}/end`, { force }).then(() => toast(t("AtlasBridge asked the program to end.")), (error) => toast(error.message));
   };
   const missed = el("button", { type: "button", on: { click: async () => {
     try { await post(`/sessions/${id}/report`); missed.textContent = t("Reported, thank you"); missed.disabled = true; } catch (error) { toast(error.message); }
-  } } }, t("It is waiting for me: report it"));
+  } } }, t("Report a missed prompt"));
 
   async function explain() {
     try {
       const told = await get(`/sessions/${id}/why`);
       const asked = prompts.get(sessions.get(id)?.open_prompt);
-      show(why, el("h2", {}, asked ? t("You are asked") : t("Why am I not asked?")), el("ol", {}, ...(told.why.length ? told.why : [t("Nothing has been looked at yet.")]).map((line) => el("li", {}, line))),
+      show(why, el("h2", {}, asked ? t("Why you are asked") : t("Why am I not asked?")), el("ol", {}, ...(told.why.length ? told.why : [t("AtlasBridge has not examined this session yet.")]).map((line) => el("li", {}, line))),
         el("small", {}, t("This is what AtlasBridge concluded from the program's processes and its screen.")), may("answer") ? el("div", { cls: "row" }, missed) : null);
       why.hidden = false;
       why.focus();
@@ -92,13 +92,13 @@ export function sessionView(main, page, id) {
 
   const box = el("div", { cls: "screen-box" });
   const full = () => (document.fullscreenElement ? document.exitFullscreen() : box.requestFullscreen ? box.requestFullscreen() : box.classList.toggle("full"));
-  const copy = () => navigator.clipboard.writeText(screen.words()).then(() => toast(t("Copied.")), () => toast(t("The browser did not allow it.")));
+  const copy = () => navigator.clipboard.writeText(screen.words()).then(() => toast(t("Copied.")), () => toast(t("The browser did not allow copying.")));
   const above = el("button", { type: "button", on: { click: async () => {
     above.disabled = true;
     try {
       const frame = await get(`/sessions/${id}/screen?styled=true&past=true`);
       const count = screen.before(frame.past || []);
-      if (!count) toast(frame.alternate ? t("A full-screen program keeps no lines above its screen.") : t("Nothing has scrolled off the screen."));
+      if (!count) toast(frame.alternate ? t("A full-screen program has no earlier lines.") : t("No lines have scrolled off the screen."));
     } catch (error) { toast(error.message); }
     above.disabled = false;
   } } }, t("Earlier lines"));
@@ -120,11 +120,11 @@ export function sessionView(main, page, id) {
     try {
       const { text } = await get(`/sessions/${id}/words`);
       const atEnd = said.scrollTop + said.clientHeight >= said.scrollHeight - 8;
-      if (said.textContent !== text) said.textContent = text || t("It has said nothing yet.");
+      if (said.textContent !== text) said.textContent = text || t("No output yet.");
       if (atEnd) said.scrollTop = said.scrollHeight;
     } catch (error) { toast(error.message); }
   }
-  const changed = el("div", { cls: "words changes", role: "region", "aria-label": t("What has changed since it began"), tabindex: "0", hidden: true });
+  const changed = el("div", { cls: "words changes", role: "region", "aria-label": t("Changes since the session started"), tabindex: "0", hidden: true });
   const asChanges = el("button", { type: "button", "aria-pressed": "false", on: { click: () => showChanges(changed.hidden) } }, t("Changes"));
   async function showChanges(on) {
     if (on) await showWords(false);
@@ -132,7 +132,7 @@ export function sessionView(main, page, id) {
     screen.node.hidden = on;
     asChanges.setAttribute("aria-pressed", String(on));
     if (!on) return;
-    show(changed, el("p", {}, t("Looking through the folder …")));
+    show(changed, el("p", {}, t("Reading the folder …")));
     try { show(changed, ...changesOf(await get(`/sessions/${id}/changes`))); } catch (error) { show(changed, el("p", {}, error.message)); }
   }
   let lent = 0; // the columns that this screen has given to the session; 0: it has its own size
@@ -166,10 +166,10 @@ export function sessionView(main, page, id) {
 
   show(main, el("div", { cls: "head session-head" }, el("div", { cls: "grow" }, el("a", { cls: "back", href: "#sessions" }, `‹ ${t("Sessions")}`), el("div", { cls: "row" }, title, state), about)),
     el("div", { cls: "stack wide" }, halted, asks, box, typing.node, queue.node, why,
-      offers("why") ? el("details", { cls: "panel manage" }, el("summary", {}, t("Name, end, and why am I not asked?")), el("div", { cls: "stack" },
+      offers("why") ? el("details", { cls: "panel manage" }, el("summary", {}, t("Rename, end, troubleshoot")), el("div", { cls: "stack" },
         may("admin") ? el("form", { on: { submit: saveName } }, el("label", { for: "rename" }, t("Name")), el("div", { cls: "row" }, el("div", { cls: "grow" }, rename), el("button", { type: "submit" }, t("Rename")))) : null,
-        el("div", { cls: "row" }, el("button", { type: "button", on: { click: explain } }, t("Why am I not asked?")), el("a", { href: `#history/${id}` }, t("What it asked before")),
-          may("admin") ? el("span", { cls: "row push" }, el("button", { type: "button", cls: "refuse", on: { click: end(false) } }, t("End it")), el("button", { type: "button", cls: "quiet", on: { click: end(true) } }, t("Kill it"))) : null))) : null));
+        el("div", { cls: "row" }, el("button", { type: "button", on: { click: explain } }, t("Why am I not asked?")), el("a", { href: `#history/${id}` }, t("Earlier prompts")),
+          may("admin") ? el("span", { cls: "row push" }, el("button", { type: "button", cls: "refuse", on: { click: end(false) } }, t("End session")), el("button", { type: "button", cls: "quiet", on: { click: end(true) } }, t("Kill program"))) : null))) : null));
   head();
   window.addEventListener("resize", refit);
   document.addEventListener("fullscreenchange", refit);
@@ -196,10 +196,10 @@ export function queuePanel(id) {
   if (!offers("queue")) return { node: null, refresh: () => {} };
   const list = el("ol", { cls: "queue", role: "list" });
   const field = el("textarea", { id: "queue-words", rows: 2, maxlength: 4096, ...PLAIN });
-  const form = el("form", { on: { submit: add } }, el("label", { for: "queue-words" }, t("An instruction for when it is done")),
-    el("div", { cls: "row" }, el("div", { cls: "grow" }, field), el("button", { type: "submit" }, t("Queue it"))));
+  const form = el("form", { on: { submit: add } }, el("label", { for: "queue-words" }, t("Instruction to type when it is done")),
+    el("div", { cls: "row" }, el("div", { cls: "grow" }, field), el("button", { type: "submit" }, t("Add to queue"))));
   const node = el("section", { cls: "panel stack", "aria-label": t("Queued instructions"), hidden: true },
-    el("h2", {}, t("Queued")), list, may("answer") ? form : null, el("small", {}, t("Typed at its next idle input box, one at each, never into a question.")));
+    el("h2", {}, t("Queued")), list, may("answer") ? form : null, el("small", {}, t("AtlasBridge types one instruction at each idle input box, never into a question.")));
 
   async function back(item) {
     try { toast((await call("DELETE", `/queue/${item.queue_id}`)).message); } catch (error) { toast(error.message); }
@@ -220,7 +220,7 @@ export function queuePanel(id) {
     try {
       const mine = (await get("/queue")).queue.filter((item) => item.session_id === id);
       show(list, mine.map((item) => el("li", {}, el("span", { cls: "said" }, item.text), el("small", {}, `${item.by_name}, ${ago(item.created_at)}`),
-        may("answer") ? el("button", { type: "button", cls: "quiet", on: { click: () => back(item) } }, t("Take back"), el("span", { cls: "unseen" }, `: ${item.text}`)) : null)));
+        may("answer") ? el("button", { type: "button", cls: "quiet", on: { click: () => back(item) } }, t("Remove"), el("span", { cls: "unseen" }, `: ${item.text}`)) : null)));
       list.hidden = !mine.length;
       node.hidden = false;
     } catch { node.hidden = true; } // a hub that is away, or older than this page

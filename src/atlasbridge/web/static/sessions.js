@@ -34,7 +34,7 @@ export function sessionsView(main) {
   const filter = el("input", { type: "search", placeholder: t("Filter by name, tool, folder"), "aria-label": t("Filter the sessions"), hidden: true, ...PLAIN });
   show(main, el("div", { cls: "head" }, el("h1", {}, t("Sessions")), button), el("div", { cls: "stack" }, form, filter, list, ended));
   const none = () => (link.state === "live" ? empty(t("No session is running."), t("Start one in a terminal: atlasbridge run claude"))
-    : empty(t("Not connected."), t("Which sessions are running is not known until the hub can be reached again.")));
+    : empty(t("Not connected."), t("The page shows running sessions once it reaches the hub again.")));
   let drawing = false;
   let running = -1;
 
@@ -55,7 +55,7 @@ export function sessionsView(main) {
     const rank = (session) => (!session.open_prompt ? 2 : prompts.get(session.open_prompt)?.constraints.idle ? 1 : 0);
     const found = [...sessions.values()].reverse().filter(fits).sort((a, b) => rank(a) - rank(b));
     filter.hidden = sessions.size <= MANY;
-    show(list, found.length ? found.map(item) : el("li", {}, sessions.size ? empty(t("None of them matches.")) : none()));
+    show(list, found.length ? found.map(item) : el("li", {}, sessions.size ? empty(t("No matches.")) : none()));
   }
 
   if (may("admin")) starters({ button, form });

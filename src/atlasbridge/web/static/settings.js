@@ -16,8 +16,8 @@ function toggle(id, title, about, on, change) {
 }
 
 export function settingsView(main, page) {
-  const notify = toggle("s-notify", t("Notifications"), t("While this page is open somewhere in this browser."), wants("notify"), async (on) => {
-    if (on && !(await askPermission())) throw new Error(t("The browser was not allowed to show notifications."));
+  const notify = toggle("s-notify", t("Notifications"), t("While this page is open in this browser."), wants("notify"), async (on) => {
+    if (on && !(await askPermission())) throw new Error(t("The browser is not allowed to show notifications."));
     setWant("notify", on);
   });
   const sound = toggle("s-sound", t("Sound"), t("Two soft tones when a program asks."), wants("sound"), (on) => { setWant("sound", on); if (on) beep(); });
@@ -32,13 +32,13 @@ export function settingsView(main, page) {
   show(main, el("div", { cls: "head" }, el("h1", {}, t("Settings"))), el("div", { cls: "stack" },
     languagePanel(), el("section", { cls: "panel" }, notify.node, sound.node, may("answer") && offers("push") ? push.node : null),
     offers("devices") ? thisBrowser() : null, may("answer") && offers("passkey") ? passkeyPanel(page.enrol) : null, may("admin") ? devices() : null,
-    el("section", { cls: "panel stack" }, el("h2", {}, t("Keys")), el("p", {}, t("1 to 9 choose; y and n answer; j and k move through the list; / filters it; x marks a prompt."))),
+    el("section", { cls: "panel stack" }, el("h2", {}, t("Keys")), el("p", {}, t("1 to 9 choose; y and n answer; j and k move through the list; / filters it; x selects a prompt."))),
     el("section", { cls: "panel row" }, el("small", { cls: "grow" }, `AtlasBridge ${page.version} · ${page.host}. ${page.setup || ""}`), leave)));
   return () => {};
 }
 
 function languagePanel() {
-  const names = [["", t("As the browser says")], ["en", "English"], ["de", "Deutsch"], ["es", "Español"], ["ja", "日本語"]];
+  const names = [["", t("Same as the browser")], ["en", "English"], ["de", "Deutsch"], ["es", "Español"], ["ja", "日本語"]];
   const field = el("select", { id: "s-language", on: { change: () => { chooseLanguage(field.value); window.location.reload(); } } }, ...names.map(([tag, name]) => el("option", { value: tag, ...(tag ? { lang: tag } : {}) }, name)));
   field.value = chosenLanguage();
   return el("section", { cls: "panel row" }, el("label", { for: "s-language", cls: "grow" }, t("Language")), field);
@@ -50,7 +50,7 @@ function thisBrowser() {
   const save = async () => {
     try { await rename(field.value); field.value = me().name; toast(t("Renamed.")); } catch (error) { toast(error.message); }
   };
-  const may = { read: t("It can look."), answer: t("It can answer."), admin: t("It can answer, type, start and end sessions, and log in other browsers.") }[me().scope];
+  const may = { read: t("This browser can view prompts and sessions."), answer: t("This browser can answer prompts."), admin: t("This browser can answer prompts, type, start and end sessions, and log in other browsers.") }[me().scope];
   return el("section", { cls: "panel stack" }, el("h2", {}, t("This browser")), el("small", {}, `${t("Answers from here are signed with this name.")} ${may}`),
     el("div", {}, el("label", { for: "own-name" }, t("Name")), el("div", { cls: "row" }, el("div", { cls: "grow" }, field),
       el("button", { type: "button", on: { click: save } }, t("Rename")))));
@@ -81,7 +81,7 @@ export function loginView(main, reason, done, again) {
     try { await enter(linkIn(value) || { password: value }); done(); } catch (error) { word.hidden = false; word.textContent = error.message; }
   };
   field.addEventListener("keydown", (event) => { if (event.key === "Enter") tryIt(); });
-  show(main, el("div", { cls: "panel stack login" }, el("h1", {}, t("Open this page by a link")),
+  show(main, el("div", { cls: "panel stack login" }, el("h1", {}, t("Log in with a link")),
     el("p", {}, howToEnter()[0], el("code", {}, howToEnter()[1])),
     word, again ? el("div", {}, el("button", { type: "button", on: { click: again } }, t("Try again"))) : null,
     el("div", {}, el("label", { for: "pass" }, t("Or paste the link, or enter the password")), el("div", { cls: "row" }, el("div", { cls: "grow" }, field),

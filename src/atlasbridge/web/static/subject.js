@@ -52,12 +52,12 @@ export function asked(prompt) {
   const large = questionLine(prompt);
   const subject = subjectOf(prompt);
   const words = quotation(prompt);
-  const said = prompt.says ? el("p", { cls: "hint" }, t("The tool says of itself: "), el("q", {}, prompt.says)) : null;
+  const said = prompt.says ? el("p", { cls: "hint" }, t("Description from the tool: "), el("q", {}, prompt.says)) : null;
   const notes = [warningOf(prompt), said];
-  if (unclear(prompt)) return [el("p", { cls: "question soft" }, t("It is waiting, but what it asks is not clear.")), ...notes, el("details", {}, el("summary", {}, t("Its words")), words)];
+  if (unclear(prompt)) return [el("p", { cls: "question soft" }, t("It seems to wait for input, but AtlasBridge does not recognise the question.")), ...notes, el("details", {}, el("summary", {}, t("Output")), words)];
   if (!large) return [words, ...notes];
   if (!subject && wordsOf(prompt).trim() === large) return [...whole(el("blockquote", { cls: "ask question" }, el("strong", {}, wordsOf(prompt)))), ...notes];
-  const rest = subject && (prompt.subject.source !== "screen" || !adds(prompt)) ? el("details", {}, el("summary", {}, t("All that it wrote")), words) : words;
+  const rest = subject && (prompt.subject.source !== "screen" || !adds(prompt)) ? el("details", {}, el("summary", {}, t("Full text from the tool")), words) : words;
   const question = el("p", { cls: subject ? "question small" : "question" }, ...unbroken(large));
   return subject ? [subject, warningOf(prompt), question, rest, said] : [question, rest, ...notes];
 }
@@ -66,8 +66,8 @@ export function asked(prompt) {
 export function warningOf(prompt) {
   if (prompt.constraints.idle) return null; // there is nothing to approve
   const [missing, hidden] = [Number(prompt.constraints.missing_lines) || 0, Number(prompt.constraints.hidden_rows) || 0];
-  if (prompt.constraints.disagrees) return el("p", { cls: "word bad" }, t("What the tool announced and what its screen shows are not the same. You can only refuse this here."));
-  if (prompt.whole === false) return el("p", { cls: "word warn" }, missing ? t("Not whole: 1 line is missing.|Not whole: {count} lines are missing.", { count: missing }) : hidden ? t("Not whole: the tool hides 1 row of it, and more can be missing.|Not whole: the tool hides {count} rows of it, and more can be missing.", { count: hidden }) : t("Not whole: how much is missing cannot be told. Look at the session before you approve; a taller window, or detaching it, can show more."));
+  if (prompt.constraints.disagrees) return el("p", { cls: "word bad" }, t("What the tool announced does not match its screen. You can only refuse this here."));
+  if (prompt.whole === false) return el("p", { cls: "word warn" }, missing ? t("Incomplete: 1 line is missing.|Incomplete: {count} lines are missing.", { count: missing }) : hidden ? t("Incomplete: the tool hides 1 row, and more can be missing.|Incomplete: the tool hides {count} rows, and more can be missing.", { count: hidden }) : t("Incomplete: AtlasBridge cannot tell how many lines are missing. Check the session before you approve; a taller window, or detaching the session, can show more."));
   return prompt.warning ? el("p", { cls: "hint warn" }, prompt.warning) : null;
 }
 
@@ -101,7 +101,7 @@ export function effectsOf(prompt) {
 export function oneLine(prompt) {
   if (prompt.constraints.secret) return { kind: "secret", text: questionLine(prompt) || t("asks for a secret") };
   if (prompt.constraints.idle) return { kind: "idle", text: lastWords(prompt) };
-  if (unclear(prompt)) return { kind: "unclear", text: t("is waiting; it is not clear for what") };
+  if (unclear(prompt)) return { kind: "unclear", text: t("seems to wait for input") };
   const subject = prompt.subject;
   if (subject?.text && subject.kind === "command") return { kind: "command", text: subject.text.trim() };
   if (subject?.target && subject.kind === "edit") return { kind: "edit", text: subject.target.split("/").at(-1), more: subject.text.split("\n").find((line) => /^\s*\d*\s*\+/.test(line)) || "" };
@@ -189,7 +189,7 @@ export function subjectOf(prompt) {
   if (subject.kind === "question" && subject.text.split("\n").every((line) => line.startsWith("- ") || wordsOf(prompt).includes(line))) return null;
   const pieces = (COLOURS[subject.kind] || ((text) => [text]))(subject.text);
   return el("figure", { cls: `subject ${subject.kind}` },
-    folded(el("pre", { tabindex: "0", "aria-label": t("In full") }), pieces),
+    folded(el("pre", { tabindex: "0", "aria-label": t("Full text") }), pieces),
     el("figcaption", {}, el("span", {}, NAMES()[subject.kind] || subject.kind),
       subject.target ? el("span", { cls: "target", title: subject.target }, within(subject.target, subject.folder)) : null,
       subject.folder ? el("span", { title: subject.folder }, t("in {folder}", { folder: folder(subject.folder) })) : null));

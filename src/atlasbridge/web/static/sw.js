@@ -99,7 +99,7 @@ async function answer(data, { value, title: named }) {
     const { message } = await told.json();
     if (told.status >= 500) throw new Error(message);
     words = told.ok ? t("“{title}”: {message}", { title, message }) : t("“{title}” was not used: {message}", { title, message });
-  } catch (error) { words = `${t("It is not known whether “{title}” arrived.", { title })} ${t(error.message || "")}`; }
+  } catch (error) { words = `${t("AtlasBridge does not know whether “{title}” arrived.", { title })} ${t(error.message || "")}`; }
   await self.registration.showNotification("AtlasBridge", { body: words, tag: String(data.tag), icon: "/icon-192.png", data: { url: data.url } });
 }
 

@@ -11,7 +11,7 @@ const PASTE = 2004; // the program wants pasted text marked as such
 
 export function typingBar(id, screen) {
   if (!offers("typing")) return { node: null, off: () => {} };
-  if (!may("admin")) return { node: el("small", {}, t("This browser cannot type into sessions. Make a link that can with: atlasbridge web --scope admin")), off: () => {} };
+  if (!may("admin")) return { node: el("small", {}, t("This browser cannot type into sessions. For a link that can, run: atlasbridge web --scope admin")), off: () => {} };
   const typing = el("input", { type: "checkbox", id: "typing", role: "switch" });
   const line = el("div", { cls: "stack typing", hidden: true });
   const sent = el("small", { role: "status", cls: "sent" });
@@ -56,7 +56,7 @@ export function typingBar(id, screen) {
       screen.node.classList.add("keys");
       speak(t("Typing is on. Tab leaves the screen."));
       keys = new KeyStream(id, (waiting, trouble) => {
-        sent.textContent = waiting ? [t("1 key on the way|{count} keys on the way", { count: waiting }), trouble].filter(Boolean).join(": ") : "";
+        sent.textContent = waiting ? [t("Sending 1 key|Sending {count} keys", { count: waiting }), trouble].filter(Boolean).join(": ") : "";
         if (!waiting && trouble) { toast(trouble); off(); }
       });
     } catch (error) { typing.checked = !on; toast(error.message); }
@@ -74,7 +74,7 @@ export function typingBar(id, screen) {
     send(screen.modes.includes(PASTE) ? `\x1b[200~${text}\x1b[201~` : text);
   });
   const node = el("div", { cls: "stack" }, el("div", { cls: "switch panel" }, el("label", { for: "typing" }, t("Type into this session"),
-    el("small", {}, t("Your keys go straight to the program. Each use is written to the audit log."))), typing), line);
+    el("small", {}, t("Your keys go straight to the program. The audit log records each use."))), typing), line);
   return { node, off };
 }
 
@@ -154,7 +154,7 @@ export class KeyStream {
         await new Promise((resolve) => { setTimeout(resolve, RETRY_MS); });
       }
     }
-    return t("Typing was switched off.");
+    return t("Typing was turned off.");
   }
 
   stop() { this.stopped = true; }

@@ -20,7 +20,7 @@ async function attempt(work) {
     say("…");
     say((await work()) ?? t("done"));
   } catch (error) {
-    say(error.status === 0 ? `${error.message} ${t("Whether this was done is not known: reload the page.")}` : error.message, true);
+    say(error.status === 0 ? `${error.message} ${t("It may or may not have been done: reload the page.")}` : error.message, true);
   }
 }
 
@@ -49,7 +49,7 @@ const ending = (label, question, work) => button(label, async () => {
 function table(columns, rows, empty) {
   if (!rows.length) return el("p", {}, empty);
   const parts = (cell) => (Array.isArray(cell) ? cell : [String(cell ?? "")].filter(Boolean));
-  const head = columns.map((column) => el("th", { scope: "col" }, column || el("span", { cls: "unseen" }, t("What to do"))));
+  const head = columns.map((column) => el("th", { scope: "col" }, column || el("span", { cls: "unseen" }, t("Action"))));
   const line = (cells) => el("tr", {}, ...cells.map((cell, at) => el("td", { "data-column": columns[at] || undefined }, ...parts(cell))));
   return el("div", { cls: "scroll", tabindex: "0" }, el("table", {}, el("thead", {}, el("tr", {}, ...head)), el("tbody", {}, ...rows.map(line))));
 }
@@ -73,15 +73,15 @@ function form(title, fields, work) {
 
 async function machinesPart() {
   const [{ machines }, { invitations }] = await Promise.all([get("/machines"), get("/invitations")]);
-  const held = (one) => (one.held === "cloned" ? t("several machines use its key; say which one goes on: {command}", { command: `atlasbridge fleet machines split ${one.name}` }) : t("waits for a word: {held}", { held: one.held }));
-  const state = (one) => (one.held ? held(one) : one.connected ? t("connected") : t("not heard of since {when}", { when: when(one.seen_at) }));
+  const held = (one) => (one.held === "cloned" ? t("several machines use its key; choose which one continues: {command}", { command: `atlasbridge fleet machines split ${one.name}` }) : t("waits for a decision: {held}", { held: one.held }));
+  const state = (one) => (one.held ? held(one) : one.connected ? t("connected") : t("last contact {when}", { when: when(one.seen_at) }));
   const buttons = (one) => [
-    one.held === "restored" && ending(t("Accept the restore"), t("Was {name} put back to an earlier state on purpose?", one), () => post(path("machines", one.machine_id, "accept-restore"))),
-    ending(t("Revoke"), t("Remove {name} from the fleet? Its key is worth nothing afterwards.", one), () => remove("machines", one.machine_id))];
+    one.held === "restored" && ending(t("Accept the restore"), t("Was {name} restored to an earlier state on purpose?", one), () => post(path("machines", one.machine_id, "accept-restore"))),
+    ending(t("Revoke"), t("Remove {name} from the fleet? Its key stops working.", one), () => remove("machines", one.machine_id))];
   return [
-    table([t("Name"), t("State"), t("Open"), t("Version"), t("Audit log"), t("Notice"), ""], machines.map((one) => [one.name, state(one), one.open_prompts, one.version, one.log_fault || t("as anchored"), one.rules_fault || one.notice, buttons(one)]), t("No machine has joined yet.")),
+    table([t("Name"), t("State"), t("Open"), t("Version"), t("Audit log"), t("Notice"), ""], machines.map((one) => [one.name, state(one), one.open_prompts, one.version, one.log_fault || t("verified"), one.rules_fault || one.notice, buttons(one)]), t("No machine has joined yet.")),
     el("h2", {}, t("Invitations")),
-    table([t("By"), t("Made"), t("Until"), t("For"), t("Uses left"), ""], invitations.map((one) => [one.by, when(one.made_at), when(one.until), one.name || t("any machine"), one.uses_left, [ending(t("Revoke"), t("Take this invitation back?"), () => remove("invitations", one.invitation_id))]]), t("There are none.")),
+    table([t("By"), t("Created"), t("Until"), t("For"), t("Uses left"), ""], invitations.map((one) => [one.by, when(one.made_at), when(one.until), one.name || t("any machine"), one.uses_left, [ending(t("Revoke"), t("Revoke this invitation?"), () => remove("invitations", one.invitation_id))]]), t("None.")),
     form(t("Invite a machine"), [["name", t("Name (empty: any)")], ["minutes", t("Minutes"), "number", "60"], ["uses", t("Uses"), "number", "1"], ["ephemeral", t("Ephemeral"), "checkbox"]], async (given) => {
       const { address } = await post("/invitations", { ...given, minutes: Number(given.minutes), uses: Number(given.uses) });
       showOnce(t("Run this on the machine. The address is shown once:"), `atlasbridge fleet join '${address}'`);
@@ -92,26 +92,26 @@ async function peoplePart() {
   const { people } = await get("/people");
   const link = (one) => button(t("Link"), () => attempt(async () => {
     const { url } = await post("/people/link", { name: one.name });
-    showOnce(t("For {name}: valid once, for a quarter of an hour.", one), url);
+    showOnce(t("For {name}: valid once, for 15 minutes.", one), url);
   }));
   return [
     table([t("Name"), t("Role"), t("Teams"), t("Identities"), ""], people.map((one) => [one.name, one.role, one.teams.join(", "), one.identities.join(", "), [link(one), ending(t("Remove"), t("Remove {name}, and log them out everywhere?", one), () => post("/people/remove", { name: one.name }))]]), t("Nobody yet.")),
     form(t("Add a person"), [["name", t("Name")], ["role", t("Role"), [["member", t("member")], ["admin", t("administrator")]]]], (given) => post("/people", given)),
-    form(t("Change a team"), [["team", t("Team")], ["person", t("Person")], ["what", t("What to do"), [["add", t("add")], ["remove", t("remove")]]]], ({ team, person, what }) => post(what === "add" ? "/teams" : "/teams/remove", { team, person }))];
+    form(t("Change a team"), [["team", t("Team")], ["person", t("Person")], ["what", t("Action"), [["add", t("add")], ["remove", t("remove")]]]], ({ team, person, what }) => post(what === "add" ? "/teams" : "/teams/remove", { team, person }))];
 }
 
 async function rightsPart() {
   const { people } = await get("/people");
   const rights = new Map(people.flatMap((one) => one.rights.map((right) => [JSON.stringify(right), right])));
   return [
-    table([t("Who"), t("Allowed to"), t("Machine"), t("Folder"), ""], [...rights.values()].map(({ holder, may, machine, folder }) => [holder, may, machine, folder, [ending(t("Take back"), t("Take this right from {holder}?", { holder }), () => post("/rights/remove", { holder, machine, folder }))]]), t("Administrators can do everything; nobody else is allowed anything yet.")),
+    table([t("Who"), t("Allowed to"), t("Machine"), t("Folder"), ""], [...rights.values()].map(({ holder, may, machine, folder }) => [holder, may, machine, folder, [ending(t("Remove"), t("Remove this right from {holder}?", { holder }), () => post("/rights/remove", { holder, machine, folder }))]]), t("Administrators can do everything. Nobody else has rights yet.")),
     form(t("Allow"), [["holder", t("Person or @team")], ["machine", t("Machine"), "text", "*"], ["folder", t("Folder"), "text", "*"], ["may", t("To"), [["answer", t("answer")], ["see", t("see")]]]], (given) => post("/rights", given))];
 }
 
 async function rulesPart() {
   const { text, by, digest } = await get("/rules");
   return [el("p", {}, digest ? t("{digest}, set by {by}.", { digest: digest.slice(0, 19), by }) : t("No rules have been set for all machines.")),
-    form(t("Send to all machines"), [["text", t("As policy.toml"), "area", text]], (given) => call("PUT", "/rules", given))];
+    form(t("Send to all machines"), [["text", t("Contents of policy.toml"), "area", text]], (given) => call("PUT", "/rules", given))];
 }
 
 async function loginsPart() {
@@ -119,8 +119,8 @@ async function loginsPart() {
   return [
     table([t("Person"), t("Device"), t("Since"), t("Last used"), t("Until"), ""], logins.map((one) => [one.person, one.this ? t("{name} (this one)", one) : one.name, when(one.made_at), when(one.seen_at), when(one.until), [ending(t("End"), t("End this login of {person}?", one), () => remove("logins", one.login_id))]]), t("Nobody is logged in.")),
     el("h2", {}, t("API tokens")),
-    table([t("Name"), t("Scope"), t("Since"), ""], tokens.map((one) => [one.name, one.scope, when(one.created_at), [ending(t("Revoke"), t("Revoke the token {name}?", one), () => remove("tokens", one.token_id))]]), t("There are none.")),
-    form(t("Make a token of yours"), [["name", t("Name")], ["scope", t("Scope"), ["read", "ask", "answer", "admin"].map((one) => [one, one])]], async (given) => showOnce(t("The token is shown once:"), (await post("/tokens", given)).token))];
+    table([t("Name"), t("Scope"), t("Since"), ""], tokens.map((one) => [one.name, one.scope, when(one.created_at), [ending(t("Revoke"), t("Revoke the token {name}?", one), () => remove("tokens", one.token_id))]]), t("None.")),
+    form(t("Create a token"), [["name", t("Name")], ["scope", t("Scope"), ["read", "ask", "answer", "admin"].map((one) => [one, one])]], async (given) => showOnce(t("The token is shown once:"), (await post("/tokens", given)).token))];
 }
 
 async function auditPart() {

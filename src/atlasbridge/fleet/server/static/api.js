@@ -48,7 +48,7 @@ export const linkIn = (hash) => { const found = /#login=([\w.~-]+)/.exec(hash); 
 export const isLink = (hash) => /^#login=[\w.~-]+$/.test(hash);
 
 export async function enter({ link }) {
-  if (!link) throw new Error(t("This is not a whole link."));
+  if (!link) throw new Error(t("This link is incomplete."));
   await post("/login", { link });
   await load();
 }
