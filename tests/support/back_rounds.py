@@ -32,12 +32,14 @@ from atlasbridge.core.clock import ManualClock
 from atlasbridge.core.ids import new_id
 from atlasbridge.fleet.member import channel
 from atlasbridge.fleet.server import lists, machines, people
+from atlasbridge.fleet.server.operations import FleetOperations
 
 TELL_EVERY_S = 60.0
 ROUNDS_OF_A_FLEET = 150  # then a new one: its tables and its log do not grow without end
 DEADLINE_S = 240.0  # for a machine with much else to do
 # The pools of a fleet grow to 23 connections, and after a failover those that end are there beside their successors.
 CROWDED = f"{QUICK} -c max_connections=1000"
+EVERY_PROMPT = {one.name: one.default for one in FleetOperations.prompts.parameters.values()} | {"limit": 200}
 
 
 class Back:
@@ -158,7 +160,7 @@ class Fleet:
         """What the page shows, as soon as it is what is open."""
 
         async def same() -> bool:
-            found = await lists.find_prompts(self.server.database, "alice", {"limit": "200"})
+            found = await lists.find_prompts(self.server.database, "alice", EVERY_PROMPT)
             return sorted(one["prompt_id"] for one in found["prompts"]) == sorted(self.open())
 
         try:
