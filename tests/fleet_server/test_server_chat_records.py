@@ -2,28 +2,48 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.channels import prompts
+from tests.figures.accuracy import spans
 
 from atlasbridge.channels import matrix as matrix_looks
 from atlasbridge.channels.ntfy import render_prompt as render_ntfy
 from atlasbridge.channels.slack import blocks
 from atlasbridge.channels.telegram import messages
+from atlasbridge.channels.templates import needs_words, takes_keys, takes_words
 from atlasbridge.core.clock import ManualClock
 from atlasbridge.core.daemon.receipts import Receipts, describe_raised
+from atlasbridge.core.policy.approval import may_be_granted
 from atlasbridge.core.policy.escalation import PeopleBook, Person, Route
-from atlasbridge.core.prompt.model import Prompt, PromptRecord, PromptState
+from atlasbridge.core.prompt.answer import decide_answer
+from atlasbridge.core.prompt.codec import encode_keys
+from atlasbridge.core.prompt.keys import Step
+from atlasbridge.core.prompt.model import (
+    Choice,
+    Prompt,
+    PromptRecord,
+    PromptState,
+    PromptType,
+    Subject,
+    SubjectKind,
+    SubjectSource,
+)
 from atlasbridge.core.routing.router import ChatPlan
 from atlasbridge.core.session.model import SessionRecord
 from atlasbridge.core.values import replace
 from atlasbridge.fleet.server.chat_cache import Directory, chat_policy
 from atlasbridge.fleet.server.chats import receipt_of, routes_for
 from atlasbridge.fleet.server.lists import FleetPrompt, chat_id, nonce_of, read_asked, read_session
+from atlasbridge.lab.replay import read_recording
 
+CORPUS = Path(__file__).parents[1] / "corpus"
 NOW = datetime.fromtimestamp(1_700_000_000, UTC)
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=20),
@@ -32,7 +52,7 @@ JSON = st.recursive(
 )
 TOLD = (
     "type confidence excerpt screen choices constraints evidence safe_default question whole says subject"
-    " decided_by decided_value decided_from decided_at agreed"
+    " decided_by decided_value decided_from decided_at agreed keys"
 )
 NAMES = st.sampled_from(TOLD.split())
 CHOICES = st.lists(
@@ -51,7 +71,7 @@ def row(body: dict[str, Any], **more: Any) -> dict[str, Any]:
 
 
 def read(body: dict[str, Any], **more: Any) -> FleetPrompt:
-    return read_asked(row(body, **more), "secret", ManualClock())
+    return read_asked(row(body, **more), "secret", ManualClock(), "https://fleet.example.org")
 
 
 def session(body: dict[str, Any]) -> SessionRecord:
@@ -102,12 +122,55 @@ def test_every_prompt_comes_out_as_it_went_in() -> None:
     assert len(known) > 5
     for prompt in known:
         record = PromptRecord("p", "s", prompt, PromptState.AWAITING_REPLY, "n", "", "", 0.0)
-        told = describe_raised(record, None)
+        told = {**describe_raised(record, None), "keys": encode_keys(prompt)}
         again = read(told).record.prompt.to_json()
         assert again == {**prompt.to_json(), "constraints": again["constraints"]}
-        assert {k: v for k, v in again["constraints"].items() if v} == {
+        assert {k: v for k, v in again["constraints"].items() if v and k != "card"} == {
             k: v for k, v in prompt.to_json()["constraints"].items() if v and k in again["constraints"]
         }
+
+
+RECORDED = [
+    ("claude", "2.1.325/ask"),  # a choice that needs words, and an instruction of several lines
+    ("claude", "2.1.325/plan"),
+    ("aider", "0.86.2/git"),
+    ("cn", "1.5.47/ask"),
+]
+
+
+@pytest.mark.parametrize(("tool", "case"), RECORDED, ids=[f"{tool}-{case}" for tool, case in RECORDED])
+def test_people_of_a_fleet_are_offered_and_understood_as_at_the_machine(tool: str, case: str) -> None:
+    opened = spans(read_recording(CORPUS / tool / case / "session.cast"), tool)
+    assert opened
+    for _, _, prompt in opened:
+        told = json.loads(json.dumps({**prompt.to_json(), "keys": encode_keys(prompt)}))
+        there = read(told).record.prompt
+        ways = [*(choice.value for choice in prompt.choices), "y", "n", "enter", "esc", "default", "in other words"]
+        for value in [*ways, "two\nlines"]:
+            for as_text in (False, True):
+                own = decide_answer(prompt, value, as_text=as_text)
+                assert decide_answer(there, value, as_text=as_text) == own, (value, as_text)
+        offered = [
+            (takes_words(one), takes_keys(one), one.multiline, [needs_words(one, each.value) for each in one.choices])
+            for one in (prompt, there)
+        ]
+        assert offered[0] == offered[1]
+
+
+def test_a_prompt_is_opened_on_the_fleets_page_and_allowed_for_a_while_nowhere_but_at_its_machine() -> None:
+    subject = Subject(SubjectKind.COMMAND, "make", "/srv", SubjectSource.HOOK, complete=True, shown="make")
+    yes, no = Choice("1", "Yes", (Step(b"1"),)), Choice("2", "No", (Step(b"2"),), refuses=True)
+    prompt = Prompt(PromptType.TYPE_MULTIPLE_CHOICE, 0.9, "Run make?", choices=(yes, no), subject=subject)
+    assert may_be_granted(prompt)
+    proof = {"kind": "passkey", "rule": "signed", "page": "https://box.example/#prompt/1"}
+    constraints = {"proof": proof, "card": "https://box.example/#prompt/1"}
+    told = {**replace(prompt, constraints=constraints).to_json(), "keys": encode_keys(prompt)}
+    asked = read(told)
+    page = f"https://fleet.example.org/#prompt/{asked.key[0]}.{asked.key[1]}"
+    assert asked.record.prompt.constraints["card"] == page
+    assert asked.record.prompt.constraints["proof"] == {**proof, "page": page}
+    unsigned = read({**told, "constraints": {}}).record.prompt
+    assert unsigned.subject is not None and unsigned.subject.shown == "make" and not may_be_granted(unsigned)
 
 
 def test_an_id_begins_as_at_its_machine_and_is_never_another_machines() -> None:

@@ -31,7 +31,8 @@ from atlasbridge.core.values import as_dict, frozen, replace
 FIELD: Final = "passkey"  # field of an audit entry: the assertion that came with the answer
 REFUSALS: Final = "refusals"  # field of PROMPT_DETECTED if a rule requires a passkey: the answers that need none
 PURPOSE: Final = "atlasbridge answer"  # a signature for another purpose is never accepted for an answer
-INSTALL: Final = "install the passkey extra on the hub's machine (see docs/install.md)"
+INSTALL: Final = "install the extra passkey where the hub or the fleet server runs (see docs/install.md)"
+NAMED: Final = "open the fleet's page by its name, over https or as localhost, and add the passkey there"
 COPY: Final = "copy the whole command from the fleet's page: Settings, Passkeys"
 FLEET: Final = "server"  # the channel of a fleet's people
 NOT_NEEDED: Final = {"needed": False, "challenge": "", "rp_id": "", "keys": []}
@@ -230,9 +231,9 @@ def read_origin(text: str) -> str:
         raise PasskeyRefused(f"{text!r} is not the address of a fleet's page.", COPY) from error
     origin, name = f"{parts.scheme}://{parts.netloc}", parts.hostname or ""
     if why := why_not_here(name):
-        raise PasskeyRefused(why, COPY)
+        raise PasskeyRefused(why, NAMED)
     if not is_origin_of(origin, name) or parts.username or parts.path.strip("/"):
-        raise PasskeyRefused(f"{text!r} is not the address of a fleet's page: it needs https, or localhost.", COPY)
+        raise PasskeyRefused(f"{text!r} is not the address of a fleet's page.", NAMED)
     return origin
 
 
@@ -480,7 +481,7 @@ class Passkeys:
         if not _wants(record, answer):
             return {}
         if not reply.passkey:
-            return self.refuse(record)
+            return self.refuse(record, reply.channel)
         try:
             given = Assertion.read(reply.passkey)
             key = self._find(given.key_id, reply)
@@ -492,9 +493,10 @@ class Passkeys:
         self.on_signed()
         return {FIELD: {**as_dict(given), **signed_fields(record, answer)}}
 
-    def refuse(self, record: PromptRecord) -> Reject:
+    def refuse(self, record: PromptRecord, channel: str = "") -> Reject:
         rule = record.prompt.constraints[PROOF].get("rule", "")
-        sentence = f"The rule {rule!r} wants a passkey for this. {self._elsewhere(record)} A refusal needs none."
+        where = "Sign it on the fleet's page." if channel == FLEET else self._elsewhere(record)
+        sentence = f"The rule {rule!r} wants a passkey for this. {where} A refusal needs none."
         return Reject(Refusal.NEEDS_PASSKEY, sentence)
 
     def refuse_early(self, record: PromptRecord, answer: Answer) -> Reject | None:

@@ -19,6 +19,7 @@ from atlasbridge.core.fleet_wire import digest_open
 from atlasbridge.core.home import Home
 from atlasbridge.core.operations import Caller, HubAs, Perform
 from atlasbridge.core.policy.approval import PROOF
+from atlasbridge.core.prompt.codec import encode_keys
 from atlasbridge.core.prompt.model import PromptRecord
 from atlasbridge.core.session.model import SessionRecord
 from atlasbridge.core.system import replace_private
@@ -257,8 +258,7 @@ class LocalHubApi:
         if record is None or session is None or not _goes_there(session):
             return {"body": None}
         told = describe_raised(record, session)
-        if record.prompt.secret:
-            told = _without_words(told)
+        told = _without_words(told) if record.prompt.secret else {**told, "keys": encode_keys(record.prompt)}
         if "quorum" in record.prompt.constraints:
             told["agreed"] = self.ledger.voters(prompt_id)
         if PROOF in record.prompt.constraints and not record.prompt.secret:

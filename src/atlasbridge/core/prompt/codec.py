@@ -1,7 +1,8 @@
 """Encodes a whole `Prompt` as JSON and decodes it: the format between host and hub, and in the store.
 
 `Prompt.to_json` is the public format. This one also contains what typing needs (digest, steps, line mode) and stays on
-this machine. A field that is missing in data of an older version gets its default.
+this machine; a fleet server gets the public format and `encode_keys`. A field that is missing in data of an older
+version gets its default.
 """
 
 from __future__ import annotations
@@ -42,6 +43,42 @@ def encode_prompt(prompt: Prompt) -> dict[str, Any]:
         "raw": prompt.raw.decode("latin-1"),
         "subject": None if prompt.subject is None else as_dict(prompt.subject),
     }
+
+
+def encode_keys(prompt: Prompt) -> dict[str, Any]:
+    """How the prompt takes an answer. With it a fleet server, which never types, offers the same answers as this
+    machine and understands them alike."""
+    return {
+        "line_mode": prompt.line_mode,
+        "multiline": prompt.multiline,
+        **{name: _plain_keys(getattr(prompt, name)) for name in _STEPS},
+        "choices": [_plain_keys(choice.steps) for choice in prompt.choices],
+        "fields": [one.label for one in prompt.fields],
+    }
+
+
+def with_keys(prompt: Prompt, told: Mapping[str, Any] | None) -> Prompt:
+    """The inverse, for a prompt in the public format. Earlier versions tell nothing. An invalid value raises KeyError,
+    TypeError or ValueError."""
+    if told is None:
+        return prompt
+    of_choices = zip(prompt.choices, told["choices"], strict=True)
+    return replace(
+        prompt,
+        line_mode=bool(told["line_mode"]),
+        multiline=bool(told["multiline"]),
+        **{name: _plain_steps(told[name]) for name in _STEPS},
+        choices=tuple(replace(choice, steps=_plain_steps(keys)) for choice, keys in of_choices),
+        fields=tuple(FormField(str(label)) for label in told["fields"]),
+    )
+
+
+def _plain_keys(steps: tuple[Step, ...]) -> list[str]:
+    return [step.keys.decode("latin-1") for step in steps]
+
+
+def _plain_steps(keys: Iterable[str]) -> tuple[Step, ...]:
+    return tuple(Step(one.encode("latin-1")) for one in keys)
 
 
 def kept(prompt: Prompt) -> Prompt:

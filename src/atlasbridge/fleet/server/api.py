@@ -189,7 +189,7 @@ class FleetApi:
 
     def _shown(self, row: Mapping[str, Any]) -> dict[str, Any]:
         """The prompt in the format that a hub uses. The id also contains the machine."""
-        asked = read_asked(row, "", self._database.clock)
+        asked = read_asked(row, "", self._database.clock, self._context.url)
         session = read_session({**row, "body": row["session"] or {}, "state": row["session_state"] or "ended"})
         shown = render_prompt(asked.record, session)
         session_id = f"{row['machine_id']}.{row['session_id']}"

@@ -184,10 +184,11 @@ class FleetSession:
 
 
 class ChatCache:
-    def __init__(self, database: Database, clock: Clock, secret: str) -> None:
+    def __init__(self, database: Database, clock: Clock, secret: str, url: str) -> None:
         self._database = database
         self._clock = clock
         self._secret = secret  # the secret for the nonces
+        self._url = url
         self.directory = Directory()
         self._prompts: dict[str, FleetPrompt] = {}
         self._by_key: dict[Key, str] = {}
@@ -233,7 +234,7 @@ class ChatCache:
         readers = await prompt_readers(self._database, wanted)
         changed = []
         for row in fetched:
-            asked = read_asked(row, self._secret, self._clock)
+            asked = read_asked(row, self._secret, self._clock, self._url)
             deciding = listed.get(asked.key, {}).get("deciding", "")
             changed.append(replace(asked, readers=readers.get(asked.key, frozenset()), deciding=deciding))
         self._keep(changed)
@@ -275,7 +276,7 @@ class ChatCache:
         keys = [(row["machine_id"], row["prompt_id"]) for row in rows]
         fetched = await self._database.rows(_BODIES, [key[0] for key in keys], [key[1] for key in keys])
         readers = await prompt_readers(self._database, keys)
-        found = [read_asked(row, self._secret, self._clock) for row in fetched]
+        found = [read_asked(row, self._secret, self._clock, self._url) for row in fetched]
         self._keep([replace(one, readers=readers.get(one.key, frozenset())) for one in found])
 
     # sessions

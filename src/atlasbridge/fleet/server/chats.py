@@ -70,7 +70,7 @@ class Chats:
 
     async def _carry(self, mine: LeaderLock) -> None:
         log.info("this server carries the chats")
-        cache = ChatCache(self._context.database, self._clock, self._context.identity.chat_secret)
+        cache = ChatCache(self._context.database, self._clock, self._context.identity.chat_secret, self._context.url)
         show_screen = partial(glance, self._context)
         server = FleetHubApi(self._context.database, cache, self._clock, show_screen, self._context.trace)
         router = self._router = server.router = PromptRouter(server, PolicySettings())

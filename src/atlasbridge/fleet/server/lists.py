@@ -18,7 +18,8 @@ from psycopg.rows import dict_row
 
 from atlasbridge.core.clock import Clock, iso, parse_iso
 from atlasbridge.core.operations import fitting_constraints
-from atlasbridge.core.prompt.codec import decode_prompt
+from atlasbridge.core.policy.approval import CARD, PROOF, with_card
+from atlasbridge.core.prompt.codec import decode_prompt, with_keys
 from atlasbridge.core.prompt.model import (
     EXCERPT_LIMIT,
     Choice,
@@ -230,14 +231,15 @@ def nonce_of(secret: str, key: Key) -> str:
     return hmac.digest(secret.encode(), "\0".join(("nonce", *key)).encode(), "sha256").hex()[:32]
 
 
-def read_asked(row: Mapping[str, Any], secret: str, clock: Clock) -> FleetPrompt:
+def read_asked(row: Mapping[str, Any], secret: str, clock: Clock, url: str) -> FleetPrompt:
+    """`url`: of the fleet's page, where its people open the prompt and sign an approval."""
     body, key = row["body"], (str(row["machine_id"]), str(row["prompt_id"]))
     session = (key[0], str(row["session_id"]))
     raised, expires = _wall(row["raised_at"]), _wall(row["expires_at"]) or _wall(row["raised_at"])
     record = PromptRecord(
         chat_id(key),
         chat_id(session),
-        read_prompt(body),
+        _at_page(read_prompt(body), f"{url}/#prompt/{key[0]}.{key[1]}"),
         known_as(PromptState, row["state"], PromptState.WITHDRAWN),
         nonce_of(secret, key),
         iso(raised),
@@ -261,6 +263,14 @@ def read_asked(row: Mapping[str, Any], secret: str, clock: Clock) -> FleetPrompt
     )
 
 
+def _at_page(prompt: Prompt, card: str) -> Prompt:
+    """With the prompt's address here, instead of the one on the machine's own page."""
+    constraints = {name: value for name, value in prompt.constraints.items() if name != CARD}
+    if isinstance(proof := constraints.get(PROOF), dict):
+        constraints[PROOF] = {**proof, "page": card}
+    return with_card(replace(prompt, constraints=constraints), card)
+
+
 def known_as(kind: type[E], word: object, otherwise: E) -> E:
     """The member of an enum that a machine names. One that is not known here is something else, such as an end."""
     try:
@@ -277,13 +287,13 @@ def read_prompt(body: Mapping[str, Any]) -> Prompt:
     subject, constraints = _subject(body.get("subject")), fitting_constraints(body.get("constraints"))
     rest = {"score": SCORES.get(_text(body.get("confidence")), 0.5), "constraints": constraints}
     try:
-        prompt = decode_prompt({**given, **rest})
+        prompt = with_keys(decode_prompt({**given, **rest}), body.get("keys"))
     except (LookupError, TypeError, ValueError, AttributeError, OverflowError):
         said = (_text(body.get("excerpt")), _text(body.get("screen")))
         question = _text(body.get("question"))
         prompt = Prompt(PromptType.TYPE_UNKNOWN, 0.5, *said, (), constraints, question=question, whole=False)
     choices = tuple(
-        Choice(one.value[:200], one.label[:1000], (), one.refuses, one.always, one.default, one.detail[:4000])
+        Choice(one.value[:200], one.label[:1000], one.steps, one.refuses, one.always, one.default, one.detail[:4000])
         for one in prompt.choices[:MOST]
     )
     whole = prompt.whole and len(prompt.choices) <= MOST
@@ -291,9 +301,10 @@ def read_prompt(body: Mapping[str, Any]) -> Prompt:
 
 
 def _subject(told: Any) -> Subject | None:
-    """The subject of a prompt. The machine sends only what people are allowed to see, so all of it is shown."""
+    """The subject of a prompt. The machine sends only what people are allowed to see: all of it is shown, and no rule
+    or grant is made of it here."""
     found = told_subject(told)
-    return found and replace(found, shown=found.text)
+    return found and replace(found, shown=found.text, text="")
 
 
 def read_session(row: Mapping[str, Any]) -> SessionRecord:

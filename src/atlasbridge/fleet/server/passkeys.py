@@ -29,16 +29,13 @@ from atlasbridge.core.audit.passkeys import (
 from atlasbridge.core.operations import Refused
 from atlasbridge.core.policy.approval import PROOF
 from atlasbridge.core.prompt.answer import decide_answer
-from atlasbridge.core.prompt.keys import Step
 from atlasbridge.core.prompt.model import Reject
-from atlasbridge.core.values import replace
 from atlasbridge.fleet.keys import hashed
 from atlasbridge.fleet.server.audit import note
 from atlasbridge.fleet.server.database import Database, row, rows
 from atlasbridge.fleet.server.lists import read_asked
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
-_KEYS = (Step(b"?"),)  # only the machine knows the keys of a choice, and a choice without any is refused
 _NO_KEY = "You have no passkey for this page. Add one under Settings, Passkeys."
 _OLDER = "Its machine does not accept a signature from here. Approve it on the page of that machine."
 
@@ -113,9 +110,8 @@ async def ask(
 ) -> dict[str, Any] | Refused:
     """What the browser must sign before it sends this answer. If that cannot be told here, nothing is signed: the
     machine then decides alone whether the answer needs a signature."""
-    asked = read_asked(prompt, "", database.clock).record
-    choices = tuple(replace(choice, steps=_KEYS) for choice in asked.prompt.choices)
-    answer = decide_answer(replace(asked.prompt, choices=choices), value, as_text=as_text)
+    asked = read_asked(prompt, "", database.clock, origin).record
+    answer = decide_answer(asked.prompt, value, as_text=as_text)
     if PROOF not in asked.prompt.constraints or isinstance(answer, Reject):
         return NOT_NEEDED
     signing = prompt["body"].get("signing")

@@ -75,6 +75,7 @@ class FleetPush:
     def __init__(self, database: Database, wakeups: Wakeups, url: str) -> None:
         self._database = database
         self._wakeups = wakeups
+        self._url = url
         self.hosts: tuple[str, ...] = PUSH_SERVICES
         self._pem = ""
         self._gone: set[str] = set()
@@ -172,7 +173,7 @@ class FleetPush:
         await self._sender.idle()
 
     def _record(self, row: Mapping[str, Any]) -> Any:
-        record = read_asked(row, "", self._database.clock).record
+        record = read_asked(row, "", self._database.clock, self._url).record
         ids = {name: f"{row['machine_id']}.{row[name]}" for name in ("prompt_id", "session_id")}
         return replace(record, **ids)
 

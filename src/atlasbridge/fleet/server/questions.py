@@ -21,6 +21,7 @@ from atlasbridge.core.errors import StoreError
 from atlasbridge.core.escape import escape_controls
 from atlasbridge.core.ids import new_id
 from atlasbridge.core.prompt.answer import decide_answer, label_answer
+from atlasbridge.core.prompt.codec import encode_keys
 from atlasbridge.core.prompt.model import Answer, PromptRecord, PromptState, Refusal, Reject
 from atlasbridge.core.prompt.question import RemoteQuestion, prompt_of
 from atlasbridge.core.session.model import SessionRecord, SessionState
@@ -114,7 +115,7 @@ class FleetQuestions:
         self._seq += 2
         seq, session = self._seq, asked.session
         body = {**session.to_json(), "state": session.state.value}
-        prompt = describe_raised(asked.record, session)
+        prompt = {**describe_raised(asked.record, session), "keys": encode_keys(asked.record.prompt)}
         items = [
             {"kind": "session", "id": session.session_id, "seq": seq - 1, "body": body},
             {"kind": "prompt", "id": asked.record.prompt_id, "seq": seq, "body": prompt, "ttl_s": ttl_s},

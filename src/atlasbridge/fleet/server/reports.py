@@ -167,7 +167,10 @@ def _read(entered: Entered, acked: int, message: Mapping[str, Any], now: datetim
 
 def bounded(body: Mapping[str, Any]) -> Mapping[str, Any]:
     """Shorten a body that is too long: drop the least important fields first and mark the rest as incomplete."""
-    lesser: tuple[dict[str, Any], ...] = ({"screen": "", "evidence": []}, {"subject": None, "choices": []})
+    lesser: tuple[dict[str, Any], ...] = (
+        {"screen": "", "evidence": []},
+        {"subject": None, "choices": [], "keys": None},
+    )
     for left_out in lesser:
         if len(json.dumps(body)) <= LONGEST_BODY:
             return body
