@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -162,6 +163,21 @@ def test_secrets_may_stand_in_a_variable_or_a_private_file(home: Home, tmp_path:
         load(home, text)
     file.chmod(0o600)
     assert load(home, text).channels["telegram"]["bot_token"] == "77:y"
+
+
+def test_a_secret_of_another_user_may_be_there_for_this_ones_group(
+    home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As in a pod: root's, and readable for the group of the process alone."""
+    file = tmp_path / "token"
+    file.write_text("77:y\n")
+    text = TELEGRAM.replace("123:abc", f"file:{file}")
+    monkeypatch.setattr(os, "geteuid", lambda: file.stat().st_uid + 1)
+    file.chmod(0o440)
+    assert load(home, text).channels["telegram"]["bot_token"] == "77:y"
+    file.chmod(0o444)
+    with pytest.raises(ConfigError, match="other users can read"):
+        load(home, text)
 
 
 def test_a_bad_token_is_never_repeated_in_the_error(home: Home) -> None:

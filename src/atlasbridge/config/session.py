@@ -175,11 +175,17 @@ def resolve(value: Any, where: str, environ: Mapping[str, str]) -> Any:
 
 def _read_secret(path: Path, where: str) -> str:
     try:
-        if os.name != "nt" and path.stat().st_mode & 0o077:
+        if os.name != "nt" and _others_read(path.stat()):
             raise ConfigError(f"{where}: other users can read {path}", f"chmod 600 {path}")
         return path.read_text(encoding="utf-8").strip()
     except OSError as error:
         raise ConfigError(f"{where}: cannot read {path}: {error.strerror}", "write the secret into that file") from None
+
+
+def _others_read(status: os.stat_result) -> bool:
+    """A file of another user can be there for this user's group, as Kubernetes and systemd hand secrets over."""
+    own = status.st_uid == os.geteuid()
+    return bool(status.st_mode & (0o077 if own else 0o007))
 
 
 def hide_secrets(data: Any, name: str = "") -> Any:
