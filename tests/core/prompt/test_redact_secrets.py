@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.support.tier import examples
 
-from atlasbridge.core.prompt.redact import GONE, redact
+from atlasbridge.core.prompt.redact import _STARTS, GONE, redact
 
 SECRETS = [
     "sk-" + "a1B2" * 8,
@@ -14,12 +14,40 @@ SECRETS = [
     "AKIAIOSFODNN7EXAMPLE",
     "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.abcDEF123",
     "123456789:AAEhBOweik6ad9r_QXMENQjcrGbqCr4K-bc",
+    "SG.aB3dE5gHaB3dE5gHabcdef." + "aB3dE5gH" * 5,
+    "ab_1a2b3c4d_" + "aB3dE5gH" * 5,
+    *("xapp-1-A0123456789-abcdef", "ATATT3x" + "aB3dE5gH" * 5, "ya29." + "aB3dE5gH" * 4, "AIza" + "aB3dE5gH" * 4),
+    *(start + "aB3dE5gH" * 4 for starts in _STARTS.values() if "sk-" in starts for start in starts),
+]
+COMMANDS = [
+    "mysql -uroot -p{} x",
+    "sshpass -p {} ssh x",
+    "docker login -u me -p '{}'",
+    "machine x login me password {}",
+    "Cookie: sid={}",
+    "Passwort: {}",
+    "Contraseña: {}",
+    "パスワード: {}",
+    "https://hooks.slack.com/services/T00000000/B00000000/{}",
+    "https://discord.com/api/webhooks/12345678901234567/{}",
 ]
 
 
 @pytest.mark.parametrize("secret", SECRETS)
 def test_what_looks_like_a_key_is_gone(secret: str) -> None:
     assert secret not in redact(f"use {secret} now?")
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_secret_is_known_by_what_stands_before_it(command: str) -> None:
+    assert "aB3dE5gHaB3dE5gH" not in redact(command.format("aB3dE5gHaB3dE5gH"))
+
+
+@pytest.mark.parametrize(
+    "line", ["mysql -p mydb2", "git diff -p HEAD1", "docker run -p 8080:80 x", "mkdir -p src2", "sshpass -p $PW ssh x"]
+)
+def test_another_programs_p_is_no_password(line: str) -> None:
+    assert redact(line) == line
 
 
 def test_passwords_in_addresses_and_assignments_are_gone_and_the_rest_stays() -> None:

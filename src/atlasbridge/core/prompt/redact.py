@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from atlasbridge.core.escape import escape_controls
 from atlasbridge.core.patterns import lazy
@@ -28,25 +28,50 @@ _LITERAL = lazy(r"[^\s$`()\[\]{}|;&<>\"'\\\x00-\x20\x7f-\xa0]+")
 _VALUE = lazy(r"[^\s$`()\[\]{}|;&<>\"'\\\x00-\x20\x7f-\xa0,]+")
 _MEANS_MORE = "$`([{\\"  # after a value: it continues, and not literally
 
-_SHAPES = lazy(
-    r"\bsk-[A-Za-z0-9_-]{16,}"
-    r"|\b(?:ghp|gho|ghu|ghs|ghr|glpat|github_pat|hf|npm|pypi|dop_v1|shpat|rk_live|sk_live|pk_live)[_-][A-Za-z0-9_-]{16,}"
-    r"|\bxox[abeoprs]-[A-Za-z0-9-]{10,}"
-    r"|\bxapp-[A-Za-z0-9-]{10,}"
-    r"|\b(?:AKIA|ASIA|AGPA|AROA)[A-Z0-9]{16}\b"
-    r"|\bAIza[A-Za-z0-9_-]{30,}"
-    r"|\bya29\.[A-Za-z0-9_-]{20,}"
-    r"|\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*"
+# How tokens begin, and what follows. A search for a fixed beginning costs almost nothing, and most texts have none.
+_STARTS: Final = {
+    r"[A-Za-z0-9_-]{16,}": (
+        *("sk-", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "glpat-", "gldt-", "glrt-", "hf_", "npm_"),
+        *(
+            "pypi-",
+            "dop_v1_",
+            "dckr_pat_",
+            "shpat_",
+            "shpss_",
+            "gsk_",
+            "nvapi-",
+            "lin_api_",
+            "tskey-",
+            "whsec_",
+            "figd_",
+        ),
+        *(
+            "sq0atp-",
+            "sq0csp-",
+            "AGE-SECRET-KEY-",
+            "sk_live_",
+            "rk_live_",
+            "pk_live_",
+            "sk_test_",
+            "rk_test_",
+            "pk_test_",
+        ),
+    ),
+    r"[A-Za-z0-9-]{10,}": ("xoxa-", "xoxb-", "xoxe-", "xoxo-", "xoxp-", "xoxr-", "xoxs-", "xapp-"),
+    r"[A-Z0-9]{16}\b": ("AKIA", "ASIA", "AGPA", "AROA"),
+    r"[A-Za-z0-9_=-]{20,}": ("AIza", "ya29.", "ATATT3"),
+    r"[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*)?": ("eyJ", "SG."),
+    r"[A-Za-z0-9/_-]{20,}": ("hooks.slack.com/services/", "discord.com/api/webhooks/"),
+    r"[0-9a-f]{8}_[A-Za-z0-9_-]{20,}": ("ab_",),  # our own
+}
+_SHAPES: Final = tuple(
+    (starts, lazy(rf"(?<!\w)(?:{'|'.join(map(re.escape, starts))}){more}")) for more, starts in _STARTS.items()
 )
 _BOT_TOKEN = lazy(r":[A-Za-z0-9_-]{35}\b")
 _BOT_NUMBER = lazy(r"(?<!\w)\d{8,10}\Z")
-# These are searched first, because most text contains none of them and a search for a fixed word costs almost nothing.
-_SHAPE_SIGNS = (
-    *("sk", "gh", "glpat", "hf", "npm", "pypi", "dop_v1", "shpat", "_live", "xox", "xapp-", "IA", "PA", "OA", "AIza"),
-    *("ya29", "eyJ"),
-)
-_NAME_SIGNS = ("pass", "secret", "token", "key", "credential", "mysql_pwd")
-_HEADER_SIGNS = ("authorization", "x-api-key", "x-auth-token")
+# A text with none of these is not searched for names.
+_NAME_SIGNS = ("pass", "secret", "token", "key", "credential", "mysql_pwd", "kennwort", "contrase", "パスワード")
+_HEADER_SIGNS = ("authorization", "x-api-key", "x-auth-token", "cookie:")
 _KEY_BLOCK = lazy(
     r"-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----(.*?)(?:-----END [A-Z ]{0,40}PRIVATE KEY-----|\Z)", re.DOTALL
 )
@@ -54,12 +79,17 @@ _KEY_LINE = lazy(r"[A-Za-z0-9+/]{20,}={0,2}|[A-Za-z0-9+/]+={1,2}")
 _IN_URL = lazy(r"[a-z0-9+.-]://[^\s/:@]{0,200}:", re.IGNORECASE)
 _HEADER = lazy(
     r"\b(?:proxy-)?authorization[ \t]*:[ \t]*(?P<scheme>(?:bearer|basic|token)[ \t]+)?"
-    r"|\bx-(?:api-key|auth-token)[ \t]*:[ \t]*",
+    r"|\bx-(?:api-key|auth-token)[ \t]*:[ \t]*|\b(?:set-)?cookie:[ \t]*[\w.-]+=",
     re.IGNORECASE,
 )
 _USER = lazy(r"(?<!\S)(?:-u|--user|--proxy-user)[ =]['\"]?[\w.@-]+:")
+_PASSED = lazy(  # a password behind -p
+    r"\b(?:mysql(?:dump|admin|sh)?|mariadb)\b[^\n|;&]{0,200}?[ \t]-p['\"]?"
+    r"|\b(?:sshpass|(?:docker|podman|nerdctl)[ \t]+login)\b[^\n|;&]{0,200}?[ \t]-p[ \t]*['\"]?"
+    r"|\blogin[ \t]+\S+[ \t]+password[ \t]+"  # .netrc
+)
 _WORD = lazy(
-    r"passwo?r?d|passphrase|mysql_pwd|secret|token|api[_-]?key|(?:access|private|auth|signing|encryption)[_-]?key"
+    r"passwo?r?[dt]|kennwort|contrase(?:ñ|n)a|パスワード|passphrase|mysql_pwd|secret|token|api[_-]?key|(?:access|private|auth|signing|encryption)[_-]?key"
     r"|credential|(?<![a-z])pass(?=\\?[\"']?[ \t]*=)",
     re.IGNORECASE,
 )
@@ -150,8 +180,9 @@ def find_known(text: str, secrets: tuple[str, ...]) -> Iterator[Span]:
 
 
 def _shaped(text: str) -> Iterator[Span]:
-    if any(sign in text for sign in _SHAPE_SIGNS):
-        yield from (match.span() for match in _SHAPES.finditer(text))
+    for starts, shape in _SHAPES:
+        if any(start in text for start in starts):
+            yield from (match.span() for match in shape.finditer(text))
     for token in _BOT_TOKEN.finditer(text) if ":" in text else ():
         number = _BOT_NUMBER.search(text, max(0, token.start() - 11), token.start())
         if number:
@@ -182,7 +213,8 @@ def _in_headers(text: str) -> Iterator[Span]:
 
 
 def _of_users(text: str) -> Iterator[Span]:
-    for match in _USER.finditer(text) if "-u" in text or "user" in text else ():
+    ways = [_USER] * ("-u" in text or "user" in text) + [_PASSED] * (" -p" in text or "password" in text)
+    for match in (match for way in ways for match in way.finditer(text)):
         value = _value_at(text, match.end(), "")
         if value and is_token_like(text[slice(*value)]) and not text[slice(*value)].isdigit():
             yield value
