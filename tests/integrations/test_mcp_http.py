@@ -6,7 +6,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, ClassVar
 
 import httpx
 import pytest
@@ -19,6 +19,8 @@ from tests.integrations.test_client_http import credentials
 from tests.integrations.test_mcp import BASH, answer, call
 from tests.support.hubs import hub_process, with_page
 from tests.support.person import Person
+
+from atlasbridge.web.mcp_api import McpEndpoint
 
 HELLO = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "curl", "version": "1"}}
 
@@ -108,6 +110,27 @@ async def test_a_client_that_cancels_or_goes_withdraws_its_question(hub_api: Hub
     await asyncio.to_thread(hub_api.wait_quiet)
 
 
+async def test_a_client_that_goes_leaves_no_task_behind() -> None:
+    class Waiting:
+        params: ClassVar[dict[str, Any]] = {}
+
+        def __init__(self) -> None:
+            self.out: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
+            self.begun = asyncio.Event()
+
+        async def run(self) -> None:
+            self.begun.set()
+            await asyncio.Event().wait()
+
+    before, waiting = asyncio.all_tasks(), Waiting()
+    stream = McpEndpoint(None)._pour(waiting, ("caller", "1"), 1)  # type: ignore[arg-type]
+    reading = asyncio.ensure_future(anext(stream))
+    await waiting.begun.wait()
+    reading.cancel()
+    await asyncio.gather(reading, return_exceptions=True)
+    assert asyncio.all_tasks() == before
+
+
 async def test_without_a_token_that_may_ask_nothing_is_served(hub_api: HubApi) -> None:
     made = await asyncio.to_thread(credentials, hub_api.hub, "read")
     message = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": HELLO}
@@ -124,13 +147,15 @@ async def test_odd_messages_are_refused_in_the_protocols_own_words(hub_api: HubA
         hello = await client.post("/mcp", json={"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": HELLO})
         assert hello.json()["result"]["protocolVersion"] == "2025-06-18"
         session = {"Mcp-Session-Id": hello.headers["mcp-session-id"]}
-        for body, code in ((b"{", -32700), (b"[]", -32700), (b'{"id": 1}', -32600)):
+        half = b'{"jsonrpc": "2.0", "id": 1, "method": "\\ud800"}'  # half a character
+        for body, code in ((b"{", -32700), (b"[]", -32700), (half, -32700), (b'{"id": 1}', -32600)):
             answer = await client.post("/mcp", content=body)
             assert answer.status_code == 400 and answer.json()["error"]["code"] == code
         unknown = await client.post("/mcp", json={"jsonrpc": "2.0", "id": 2, "method": "resources/list"})
         assert unknown.json()["error"]["code"] == -32601
-        no_tool = {"jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": {"name": "rm"}}
-        assert (await client.post("/mcp", json=no_tool)).json()["error"]["code"] == -32602
+        for name in ("rm", ["rm"], {"rm": 1}, None):
+            no_tool = {"jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": {"name": name}}
+            assert (await client.post("/mcp", json=no_tool)).json()["error"]["code"] == -32602
         assert (await client.get("/mcp")).status_code == 405
         notice = {"jsonrpc": "2.0", "method": "notifications/initialized"}
         assert (await client.post("/mcp", json=notice, headers=session)).status_code == 202

@@ -97,7 +97,8 @@ class McpEndpoint:
             return problem(405, "wrong_method", "send messages with POST")
         try:
             message = await read_body(self._host.readers, request)
-        except BadValue:
+            json.dumps(message if isinstance(message, dict) else "", ensure_ascii=False).encode()
+        except (BadValue, UnicodeEncodeError):  # half a character cannot be sent back
             return _error(None, mcp.PARSE_ERROR, "this is no JSON object")
         return message if isinstance(message, Response) else await self._take(request, caller, session, message)
 
@@ -162,11 +163,15 @@ class McpEndpoint:
         try:
             while not working.done() and not unwanted.is_set():
                 sending = asyncio.ensure_future(call.out.get())
-                await asyncio.wait({working, leaving, sending}, timeout=mcp.PROGRESS_S, return_when="FIRST_COMPLETED")
+                try:
+                    await asyncio.wait(
+                        {working, leaving, sending}, timeout=mcp.PROGRESS_S, return_when="FIRST_COMPLETED"
+                    )
+                finally:
+                    sending.cancel()  # does nothing to what is done
                 if sending.done():
                     yield _event(sending.result())
                     continue
-                sending.cancel()
                 if not working.done() and not unwanted.is_set():
                     waited_s += mcp.PROGRESS_S
                     progress = mcp.progress_of(call.params, waited_s)

@@ -264,7 +264,7 @@ def check_version(params: Json) -> str:
 
 def check_tool(params: Json) -> str:
     name = params.get("name")
-    if name not in {tool["name"] for tool in TOOLS}:
+    if name not in [tool["name"] for tool in TOOLS]:
         raise RpcError(BAD_PARAMS, f"there is no tool {name!r}")
     return str(name)
 
