@@ -622,12 +622,13 @@ def page_login(home: Path, folder: Path) -> Any:
 
 def page_cookie(home: Path, folder: Path) -> Any:
     """Cookie and key of a browser, from its profile."""
-    return send_reply(home, folder, connect_page(home))
+    return send_reply(home, folder, lambda: connect_page(home))
 
 
 def page_relay(home: Path, folder: Path) -> Any:
     """Through a relay that another user of this machine runs."""
-    return send_reply(home, folder, socket.create_connection(("127.0.0.1", int(read(folder / "relay"))), PATIENCE_S))
+    port = int(read(folder / "relay"))
+    return send_reply(home, folder, lambda: socket.create_connection(("127.0.0.1", port), PATIENCE_S))
 
 
 def connect_page(home: Path) -> socket.socket:
@@ -636,10 +637,14 @@ def connect_page(home: Path) -> socket.socket:
 
 def page_socket(home: Path, folder: Path) -> Any:
     """The same by the socket that is there for tunnels."""
-    link = socket.socket(socket.AF_UNIX)
-    link.settimeout(PATIENCE_S)
-    link.connect(str(home / "web.sock"))
-    return send_reply(home, folder, link)
+
+    def connect() -> socket.socket:
+        link = socket.socket(socket.AF_UNIX)
+        link.settimeout(PATIENCE_S)
+        link.connect(str(home / "web.sock"))
+        return link
+
+    return send_reply(home, folder, connect)
 
 
 def page_in_flight(home: Path, folder: Path) -> Any:
@@ -651,9 +656,11 @@ def page_in_flight(home: Path, folder: Path) -> Any:
         link.close()
         time.sleep(2.0)  # the hub looks meanwhile
         _, fds, _, _ = socket.recv_fds(theirs, 1, 1)
-        return socket.socket(fileno=fds[0])
+        found = socket.socket(fileno=fds[0])
+        found.settimeout(PATIENCE_S)  # the answer may take longer than we hid it
+        return found
 
-    return send_reply(home, folder, connect_page(home), hide)
+    return send_reply(home, folder, lambda: connect_page(home), hide)
 
 
 def page_thread(home: Path, folder: Path) -> Any:
@@ -663,7 +670,7 @@ def page_thread(home: Path, folder: Path) -> Any:
     def attack() -> None:
         unshare = ctypes.CDLL(None, use_errno=True).unshare
         assert unshare(0x400) == 0  # CLONE_FILES
-        came.append(send_reply(home, folder, connect_page(home)))
+        came.append(send_reply(home, folder, lambda: connect_page(home)))
 
     thread = threading.Thread(target=attack)
     thread.start()
@@ -672,9 +679,13 @@ def page_thread(home: Path, folder: Path) -> Any:
 
 
 def send_reply(
-    home: Path, folder: Path, link: socket.socket, hide: Callable[[socket.socket], socket.socket] = lambda link: link
+    home: Path,
+    folder: Path,
+    connect: Callable[[], socket.socket],
+    hide: Callable[[socket.socket], socket.socket] = lambda link: link,
 ) -> Any:
-    """With whatever of a person's the folder has: a token, or a cookie and its key."""
+    """With whatever of a person's the folder has: a token, or a cookie and its key.  The page does not wait for who
+    connects and says nothing, so that comes last."""
     prompt = wait_for_prompt(home)
     target = f"/api/v1/prompts/{prompt['prompt_id']}/reply"
     body = json.dumps({"value": "y", "request_key": "0123456789abcdef"}).encode()
@@ -688,11 +699,12 @@ def send_reply(
 
         signed = Signed(found["login_id"], bytes.fromhex(found["key"]), found["epoch"])
         head += f"Cookie: {found['cookie']}\r\nX-AtlasBridge-Proof: {signed.header('POST', target, body)}\r\n"
+    link = connect()
     link.sendall(head.encode() + b"\r\n" + body)
-    link = hide(link)
     said = b""
-    while more := link.recv(65536):
-        said += more
+    with hide(link) as link:
+        while more := link.recv(65536):
+            said += more
     first, _, rest = said.partition(b"\r\n\r\n")
     return [int(first.split()[1]), json.loads(rest)]
 

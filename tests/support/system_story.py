@@ -141,8 +141,9 @@ def ways(folder: Path) -> dict[str, str]:
     tried = {f"way: {name}": "" if said.startswith(worked) else said for name, said in came.items()}
     Path(folder, "came.json").write_text(json.dumps(came))
     port = int(Path(folder, "port").read_text())
-    with socket.create_connection(("127.0.0.1", port), 20) as link:
-        status, said = hostile_tool.send_reply(Path(SOCKET).parent, folder, link)
+    status, said = hostile_tool.send_reply(
+        Path(SOCKET).parent, folder, lambda: socket.create_connection(("127.0.0.1", port), 20)
+    )
     return {**tried, "decide with the login of a browser": f"{status} {said}" if status != 200 else ""}
 
 

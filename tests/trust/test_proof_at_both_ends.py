@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import ctypes
+import errno
 import json
 import os
 import signal
 import socket
+import struct
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,7 +21,7 @@ import pytest
 from tests.support import hostile_tool
 from tests.support.hubs import NO_WEB, HubProcess, hub_process, short_home
 from tests.support.tier import first_of
-from tests.support.waiting import wait_for, written
+from tests.support.waiting import LOOK_EVERY_S, wait_for, written
 
 from atlasbridge.core import peer as peer_module
 from atlasbridge.core.client.find_session import NoSuchSession, find_session
@@ -223,37 +227,44 @@ def test_a_caller_without_a_nonce_is_not_known() -> None:
         assert ours.recv(100) == b'{"op":"reply"}\n', "and is heard all the same"
 
 
-LAST_NUMBER = Path("/proc/sys/kernel/ns_last_pid")
+CLONE3 = 435  # of Linux, on every processor
 
 
 def numbers_can_be_chosen() -> None:
     """Asked before a tool begins that waits for it."""
-    if LAST_NUMBER.exists():
-        try:
-            LAST_NUMBER.write_text(LAST_NUMBER.read_text())
-        except PermissionError:
-            pytest.skip("only root chooses the number that the next process gets")
+    pid = os.fork()
+    if pid == 0:
+        os._exit(0)
+    os.waitpid(pid, 0)
+    try:
+        with held_by_an_outsider(pid):
+            pass
+    except PermissionError:
+        pytest.skip("only root chooses the number that the next process gets")
 
 
 @contextmanager
 def held_by_an_outsider(number: int) -> Iterator[None]:
     """A process that nobody started inside a session gets this number, as if the numbers had come round again."""
-    while True:
-        if LAST_NUMBER.exists():
-            LAST_NUMBER.write_text(str(number - 1))
-        pid = os.fork()
-        if pid == 0:
-            if os.getpid() == number:
-                signal.pause()
-            os._exit(0)
-        if pid == number:
-            break
-        os.waitpid(pid, 0)
+    while (pid := fork_with_number(number)) is None:
+        time.sleep(LOOK_EVERY_S)  # on a busy machine somebody else may have it for a while
     try:
         yield
     finally:
         os.kill(pid, signal.SIGKILL)
         os.waitpid(pid, 0)
+
+
+def fork_with_number(number: int) -> int | None:
+    libc, chosen = ctypes.CDLL(None, use_errno=True), ctypes.c_int(number)
+    how = struct.pack("11Q", 0, 0, 0, 0, signal.SIGCHLD, 0, 0, 0, ctypes.addressof(chosen), 1, 0)
+    pid: int = libc.syscall(CLONE3, how, len(how))
+    if pid == 0:
+        signal.pause()
+        os._exit(0)
+    if pid < 0 and ctypes.get_errno() != errno.EEXIST:
+        raise OSError(ctypes.get_errno(), "clone3")
+    return pid if pid > 0 else None
 
 
 def test_a_session_that_this_hub_does_not_know_decides_nothing_here(tmp_path: Path) -> None:

@@ -73,7 +73,9 @@ def outcome(folder: Path) -> Any:
 
 
 def refused(folder: Path, hub: HubProcess) -> bool:
-    status, said = outcome(folder)
+    came = outcome(folder)
+    assert isinstance(came, list), came
+    status, said = came
     assert (status, said["error"]) == (403, "self"), said
     return hub.is_asked() and not (folder / "answered").exists()
 
