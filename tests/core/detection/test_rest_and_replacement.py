@@ -165,3 +165,13 @@ def test_a_blocked_read_is_raised_at_the_second_look_however_late_that_is() -> N
     detector.handle(ProbeAnswered(READING), 100.4)
     detector.handle(WakeupDue(), 100.8)
     assert isinstance(detector.handle(ProbeAnswered(READING), 100.8)[0], RaisePrompt)
+
+
+@pytest.mark.parametrize("row", ["Denied in 0:{}", "Timeout: {}", "{}", "{} s"])
+def test_a_question_whose_seconds_run_out_stays_the_same_question(row: str) -> None:
+    drawn = f"\x1b[?25lAllow it?\n{row}\n\n❯ Allow\n  Deny"
+    play = Playbook(POLLING) >> drawn.format(59) >> 1.0 << Raised("multiple_choice")
+    for left in range(58, 50, -1):
+        play >> f"\x1b[2;1H{row.format(left)}\x1b[K" >> 1.0
+    play << Nothing()
+    assert play.detector.still_shows(play.prompt.digest)

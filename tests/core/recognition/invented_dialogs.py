@@ -414,9 +414,9 @@ SHELLS = (
     Invented(
         "terraform",
         "Do you want to perform these actions?\n  Terraform will perform the actions described above.\n  Only 'yes' will be accepted to approve.\n\n  Enter a value: ",
-        "free_text",
+        "yes_no",
         (),
-        {},
+        {"y": b"yes\r", "n": b"no\r"},
         READING,
     ),
     Invented(

@@ -285,6 +285,86 @@ def test_what_enter_does_is_told_without_a_word_for_pressing_it(asked: str) -> N
     Playbook(RAW) >> asked >> 1.0 << Raised("confirm_enter")
 
 
+def test_an_answer_that_says_nothing_by_itself_is_told_with_what_is_above_it() -> None:
+    play = (
+        Playbook()
+        >> "var.region\n  AWS region to deploy to\n\n  Enter a value: "
+        >> 0.2
+        << Raised("free_text", "var.region")
+    )
+    assert play.prompt.excerpt.endswith("Enter a value:")
+    files = "\n".join(f"  Path: {'x' * 50}{at}" for at in range(4))
+    asked = f"Would you like to replace the file:\n{files}\n? (Y)es / (N)o / (A)lways / (S)kip all / (Q)uit? "
+    Playbook() >> asked >> 0.2 << Raised("multiple_choice", "Would you like to replace the file:")
+
+
+def test_an_aside_behind_the_question_hides_no_secret() -> None:
+    play = Playbook(POLLING) >> "🔐 Disk key: (press TAB for no echo) " >> 1.0 << Raised("free_text")
+    assert play.prompt.secret and "default" not in play.prompt.constraints
+
+
+def test_a_list_that_counts_down_is_chosen_by_the_numbers_that_a_person_reads() -> None:
+    play = (
+        Playbook(TICKING)
+        >> "\x1b[?25lApply it?\n\n  3. No\n  2. Always\n❯ 1. Yes\n"
+        >> 3.0
+        << Raised("multiple_choice")
+    )
+    assert [choice.value for choice in play.prompt.choices] == ["3", "2", "1"]
+
+
+def test_an_input_line_in_the_last_row_takes_words() -> None:
+    line = "\x1b[?1049h\x1b[2J\x1b[23;1H\x1b[44m [20:14] [ada] [1] \x1b[m\x1b[24;1H[(status)] "
+    Playbook(TICKING) >> line >> 12.0 << Raised("free_text", "[(status)]")
+
+
+LISTED = [
+    "Please select a fix:\n 1) Provide a default now (will be set on all existing rows that have no value now)\n"
+    " 2) Quit\nSelect an option: ",
+    "log: (1) Create an account\nlog: (2) Use an existing one\nlog: Enter your choice: ",
+    "+---+-------+------+\n| # | Plan  | Cost |\n+---+-------+------+\n| 1 | Basic | 5    |\n| 2 | Pro   | 20   |\n"
+    "+---+-------+------+\nSelect a plan: ",
+    "┌───┬───────┬──────┐\n│ # │ Plan  │ Cost │\n├───┼───────┼──────┤\n│ 1 │ Basic │ 5    │\n│ 2 │ Pro   │ 20   │\n"
+    "└───┴───────┴──────┘\nSelect a plan: ",
+    "Type of storage.\nChoose a number from below.\n 1 / Local\n   \\ (local)\n 2 / Remote\n   \\ (remote)\nStorage> ",
+    "What does it build:\n   1) Library\n * 2) Executable\nYour choice? [default: Executable] ",
+    "What would you like to do?\n  [1] Rebuild everything from scratch, which takes about an hour in all\n  [2] Only"
+    " what changed\n  [0] Nothing\n> ",
+    "<1> alpha\n<2> beta\nSelect: ",
+    "1、新建\n2、打开\n请输入选项：",
+    "（1）追加\n（2）削除\nどれにしますか？ ",
+]
+
+
+@pytest.mark.parametrize("drawn", LISTED)
+def test_a_typed_list_is_read_whatever_its_rows_look_like(drawn: str) -> None:
+    play = Playbook() >> drawn >> 0.2 << Raised("multiple_choice")
+    assert [choice.value for choice in play.prompt.choices if choice.value != "0"] == ["1", "2"]
+
+
+def test_a_list_that_ends_with_a_way_out_is_a_menu_above_a_blank_row_too() -> None:
+    play = (
+        Playbook() >> "  a) Add a rule\n  d) Delete a rule\n  q) Quit\n\nCommand> " >> 0.2 << Raised("multiple_choice")
+    )
+    assert [choice.value for choice in play.prompt.choices] == ["a", "d", "q"]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Package name (<vendor>/<name>) [root/x]: ",
+        "\tMinimum Password Age [0]: ",
+        "Mail version 8. Type ? for help.\n& ",
+        "* ",
+        "| ?- ",
+        "Enter a number (1-3, all): ",
+    ],
+)
+def test_what_only_looks_like_choices_or_a_secret_takes_words(line: str) -> None:
+    play = Playbook() >> line >> 1.0 << Raised("free_text")
+    assert not play.prompt.choices and not play.prompt.secret
+
+
 def test_a_number_behind_the_brackets_is_no_question_of_a_full_screen() -> None:
     shown = "\x1b[?1049h\x1b[H\x1b[?25lContinue? [y/N] 1794867429.26"
     play = Playbook(POLLING) >> shown >> 1.0
@@ -304,6 +384,29 @@ def test_a_number_behind_the_brackets_is_no_question_of_a_full_screen() -> None:
         ("1) staging\n2) production\nWhere to deploy? ", "production", b"2\r"),
         ("  1. Apache\n  2. MIT\nLicense [1]: ", "MIT", b"2\r"),
         ("Value between -5 and 5: ", "-1", b"-1\r"),
+        ("Commit uncommitted changes? [yes] ", "n", b"no\r"),
+        ("Only 'yes' will be accepted to approve.\n\n  Enter a value: ", "y", b"yes\r"),
+        ("Type the word 'yes' to go on, or any other input to abort.\n  Confirm details: ", "n", b"no\r"),
+        ("Continue (1=yes, 0=no)? ", "no", b"0\r"),
+        ("Overwrite app.c (a=always/y/N)? ", "always", b"a\r"),
+        ("Change the password for root ? ((Press y|Y for Yes, any other key for No) : ", "yes", b"y\r"),
+        ("Accept(a) Edit(e) Diff(d) Merge (m) Skip(s) Help(?) ay: ", "e", b"e\r"),
+        ("1) staging\n2) production\nWhere to deploy? [2]: ", "enter", b"2\r"),
+        ("1 - name\n2 - size\nEnter a number to change any of them or press ENTER to go on: ", "enter", b"\r"),
+        ("[1] a\n[2] b\n\nSet 1 of 1: keep which files? (1 - 2, [a]ll, [n]one): ", "2", b"2\r"),
+        ("[1] a\n[2] b\n\nSet 1 of 1: keep which files? (1 - 2, [a]ll, [n]one): ", "all", b"a\r"),
+        ("[a]llow once  [A]lways allow  [d]eny\n? ", "[a]llow once", b"a\r"),
+        ("Do you accept the license terms? [yes|no]\n[no] >>> ", "y", b"yes\r"),
+        ("Is CN=Ada, OU=x, O=x, C=x correct?\n  [no]:  ", "y", b"yes\r"),
+        ('Enter "yes" to copy and "no"\n  to start with an empty state.\n\n  Enter a value: ', "n", b"no\r"),
+        ("Are you sure you want to install the above packages? [Y/n/?/...] ", "y", b"y\r"),
+        ("Log message unchanged\n(A)bort, (c)ontinue, (e)dit:\n", "abort", b"a\r"),
+        ("a)bort, c)ontinue, e)dit, !)reuse it for the rest\nAction: (abort) ", "c", b"c\r"),
+        ("Welcome!  Would you like instructions?\n", "n", b"n\r"),
+        ("Which platform? [ iOS / macOS ]\n > ", "macOS", b"macOS\r"),
+        ("Which kit? [none]:\n  [none  ] No kit\n  [breeze] Breeze\n > ", "breeze", b"breeze\r"),
+        ("Enter YES (uppercase) to continue: ", "y", b"YES\r"),
+        ("Please, press ENTER to continue\n>>> ", "enter", b"\r"),
     ],
 )
 def test_what_a_person_says_is_matched_to_a_choice_by_its_shape(line: str, said: str, keys: bytes) -> None:
@@ -345,6 +448,12 @@ BY_SHAPE = [
     ("Merge? y/n/all/q ", "multiple_choice", ["y", "n", "all", "q"], ""),
     ("Commit? [y/N/d(iff)] ", "multiple_choice", "yNd", "N"),
     ("Is this ok [y/d/N]: ", "multiple_choice", "ydN", "N"),
+    ("Instructions? (y-n) ", "yes_no", "yn", ""),
+    ("overwrite b? (y/n [n]) ", "yes_no", "yn", "n"),
+    ("Continue? [y/n/v/...? shows all options] (y): ", "yes_no", "yn", "y"),
+    ("Please enter 0 = LOW, 1 = MEDIUM and 2 = STRONG: ", "multiple_choice", "012", ""),
+    ("Save changes? (y = save, n = discard, c = cancel) ", "multiple_choice", "ync", ""),
+    ("Choose from 'small', 'medium', 'large' [medium]: ", "multiple_choice", ["small", "medium", "large"], ["medium"]),
     ("Shall I record this change? (1/1)  [ynW...], or ? for more options: ", "multiple_choice", "ynW", ""),
     ("Apply this hunk? [ynW], or ? for help: ", "multiple_choice", "ynW", ""),
     ("Ignore (i), Replace (r), quit (q)? ", "multiple_choice", "irq", ""),
@@ -353,7 +462,9 @@ BY_SHAPE = [
 
 
 @pytest.mark.parametrize(("line", "kind", "values", "default"), BY_SHAPE)
-def test_what_a_line_offers_is_read_by_its_shape(line: str, kind: str, values: list[str], default: str) -> None:
+def test_what_a_line_offers_is_read_by_its_shape(
+    line: str, kind: str, values: list[str], default: str | list[str]
+) -> None:
     play = Playbook() >> line >> 0.2 << Raised(kind, line.strip())
     assert [choice.value for choice in play.prompt.choices] == list(values)
     assert [choice.value for choice in play.prompt.choices if choice.default] == list(default)

@@ -161,7 +161,7 @@ def test_grey_choices_are_choices() -> None:
 
 def test_enter_takes_a_default_in_round_brackets() -> None:
     play = Playbook(POLLING) >> "Is this OK? (yes) " >> 1.0 << Raised("yes_no")
-    assert typed(play, "enter") == b"y\r"
+    assert typed(play, "enter") == b"yes\r"
 
 
 def test_a_field_between_words_and_buttons_that_no_colour_marks_is_typed_into() -> None:

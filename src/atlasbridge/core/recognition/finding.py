@@ -17,6 +17,7 @@ _SIDES = "│┃║┆┊╎▏▎▍▌▐▕█▆▄"
 _LEFT, _RIGHT = lazy(rf"^\s*+[{_SIDES}]\s*+"), lazy(rf"(?<!\s)\s*+[{_SIDES}]\s*+$")
 _LEFT_APART = lazy(rf"^\s*+[{_SIDES}](?:\s{{1,2}}|$)")
 _RIGHT_APART = lazy(rf"(?<!\s)\s{{2,}}+[{_SIDES}]\s*+$")
+_KEYED = lazy(r"[\[(]\w[\])][\w ]*")  # words with their keys: `(Y)es / A(u)to rename all`
 _WORDLESS = 9  # letters of a row that says nothing: a mark, or the names of two answers
 DRAWN_FIELD = "drawn-field"  # a field to type into is on the screen, but its purpose is unknown
 DRAWN_SCREEN = "drawn-screen"  # the program draws its screen, hides the cursor, and nothing there is recognised
@@ -125,7 +126,7 @@ def cut(text: str, context: bool = False) -> str:
         return text
     rows = text.split("\n")
     last = rows.pop()
-    earlier = context and sum(map(str.isalpha, last)) > _WORDLESS
+    earlier = context and sum(map(str.isalpha, _KEYED.sub("", last))) > _WORDLESS
     room = EXCERPT_LIMIT - 2
     half = room * 3 // 8
     fits = len(last) <= 2 * half

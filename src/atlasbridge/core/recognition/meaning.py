@@ -15,6 +15,7 @@ from atlasbridge.core.recognition.dialect import Dialect, compiled, matches_any
 from atlasbridge.core.recognition.finding import Finding
 from atlasbridge.core.values import replace
 
+_ASIDE = lazy(r"(?<=[:?])\s*\([^()]*\)\s*$")  # `Disk key: (press TAB for no echo)`
 _MARKED_KEY = lazy(r"[\[(](\w)[\])](?=\w)")
 
 
@@ -44,6 +45,7 @@ def choice_of(value: str, label: str, steps: tuple[Step, ...], dialect: Dialect,
 
 def asks_for_secret(question: str, dialect: Dialect) -> bool:
     """Whether a question asks for a secret. Phrases like "country code" and "press any key" do not count."""
+    question = _ASIDE.sub("", question)
     low = question.lower()
     spoken = [(asks, unless) for signs, asks, unless in secret_words() if any(sign in low for sign in signs)]
     return any(_asks(question, *given) for given in ((dialect.secret, dialect.not_secret), *spoken))

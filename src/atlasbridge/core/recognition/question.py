@@ -6,6 +6,7 @@ what it is.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from atlasbridge.core.patterns import lazy
@@ -22,6 +23,11 @@ HIDDEN = lazy(
     r"|\bctrl\+[a-z] to (?:expand|see|show|view) (?:all|more|full)"
 )
 _DOTS = ("…", "...")
+_SAYS_NOTHING = lazy(  # without the text above
+    r"(?:please )?(?:(?:enter|type|give|your|the|an?) ){1,2}"
+    r"(?:value|answer|choice|response|reply|selection|option|number|decision|input)\W*",
+    re.IGNORECASE,
+)
 OUT_OF_SIGHT = "(what is asked has no room on the screen)"
 
 
@@ -212,5 +218,5 @@ def context_above(view: View, row: int, question: str) -> Asked:
         size += len(rows[at].strip()) + 1
     text = block([*logical_rows(view, rows, first, row), question])
     missing = cut or _lacks(view, first, row + 1)
-    bare = sum(char.isalpha() for char in question) < 10  # such as `>`: it says nothing without the text above
+    bare = _SAYS_NOTHING.fullmatch(question) is not None or sum(map(str.isalpha, question)) < 10
     return Asked(text, first, not missing, text if bare or "\n" in question else text.rpartition("\n\n")[2])

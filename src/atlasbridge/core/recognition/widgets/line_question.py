@@ -27,27 +27,43 @@ from atlasbridge.core.values import frozen, replace
 
 # The words and keys that a question offers: `(eu, us, ap)`, `[y,n,q,?]`, `(Y)es/(N)o`, `(df) Show diff`.
 
-_CODED = lazy(r"[\[(]([A-Za-z?]{1,3})[\])]\s+([^\s(),:][^(),:]{0,60}?)\s*(?=,|:|\?|$|[\[(])")
-_OFFER = r"(?:\^\w|\w\(\w{1,20}\)|\[?\(?[\w?.*+!-]{1,24}\)?\]?)"  # one part of a group: `y`, `[yes]`, `d(iff)`, `^C`
-_GROUP = lazy(rf"(?:[\[(<]|(?<!\w){{)((?:{_OFFER}(?:\s*[,/|]\s*|\s+or\s+)){{1,30}}{_OFFER})[\])}}>]")
+_CODED = lazy(r"(?<!\w)[\[(]([A-Za-z?]{1,3})[\])]\s+([^\s(),:][^(),:]{0,60}?)\s*(?=,|:|\?|$|[\[(])")
+_PAIRED = lazy(  # `0 = LOW, 1 = HIGH:`, `(y=save, n=discard)?`
+    r"(?<!\w)(\w)\s?=\s?([^\W\d_](?:[\w' -]{0,40}?\w)?)(?=\s*[,;/)\]:?]|\s+(?:and|or)\s|\s+\w\s?=|\s*$)"
+)
+_OFFER = r"(?:\^\w|\w\(\w{1,20}\)|\w=\w{1,20}|\[?\(?[\w?.*+!-]{1,24}\)?\]?)"  # one part of a group: `y`, `[yes]`
+_GROUP = lazy(rf"(?:[\[(<]|(?<!\w){{)\s?((?:{_OFFER}(?:\s*[,/|]\s*|\s+or\s+)){{1,30}}{_OFFER})\s?[\])}}>]")
 _KEYS = lazy(r"[\[(]((?:[^\s,\])]{1,2},){2,}[^\s,\])]{1,2})[\])]")  # `[y,n,j,J,/,e,?]`: any sign is a key
 _SLASHED = lazy(r"((?:[A-Z][A-Za-z']{1,15}/){1,5}[A-Z][A-Za-z']{1,15})\s*[?:]\s*$")  # `Retry/Ignore/Cancel?`
 _BEHIND = lazy(r"[?:]\s+((?:[\w?]{1,6}/){2,6}[\w?]{1,6})\W*$")  # `Merge? y/n/all/q`
 _DOTTED = lazy(r"[\[(]([a-zA-Z?]{2,14})(?:(?:\.{3}|…)[\])]|[\])],? or \?)")  # `[ynW...], or ? for more options:`
+_NAMED = lazy(r"\b(?:name|path|directory|folder|location)\b[^?]*$", re.IGNORECASE)
+_QUOTED = lazy(  # `Choose from 'small', 'large':`
+    r"\b(?:choose|select|enter|type|pick|one of|either)\b[^'\"`]{0,24}"
+    r"((?P<mark>['\"`])[\w.+-]{1,24}(?P=mark)(?:(?:\s*[,/|]|,?\s+or)\s*(?P=mark)[\w.+-]{1,24}(?P=mark))+)(.*)",
+    re.IGNORECASE,
+)
 _FRACTION = lazy(r"[\d.]++[a-zA-Z%]{0,3}+\s*+/\s*+[\d.]++[a-zA-Z%]{0,3}+")
 _SPELLED = lazy(r"(?<![\w'-])(?:[\w'-]*+[\[(]\w[\])][\w' -]*+)(?:\s*+[/,|]\s*+[\w'-]*+[\[(]\w[\])][\w' -]*+)+")
-_MARKED_WORD = lazy(r"(?<![\w\])])[\[(]\w[\])][a-zA-Z'-]+|(?<!\w)\w\)[a-z][a-z'-]{2,}|(?<!\w)'\w'[a-z]{2,}")
+_MARKED_WORD = lazy(
+    r"(?<![\w\])])[\[(]\w[\])][a-zA-Z'-]+(?:(?: [\w'-]+)*(?=\s{2,}|\s*$))?"
+    r"|(?<!\w)\w\)[a-z][a-z'-]{2,}|(?<!\w)'\w'[a-z]{2,}"
+)
 _KEY_BEHIND = lazy(
-    r"(?<![\w(])([^\W\d_][\w' -]{1,24}) [\[(]([^\W\d_])[\])](?=\s*[,;/|?:]|\s+or\s|\s*$)"
-)  # `Replace (r), `
+    r"(?<![\w(])([^\W\d_][\w' -]{1,24}) ?[\[(]([^\W\d_])[\])](?=\s*[,;/|?:]|\s+or\s|\s+[A-Z]|\s*$)"
+)  # `Replace (r), `, `Accept(a) Edit(e)`
 _WORD_IN_H = lazy(r"^(?=[^aeiou]*[aeiou])[a-z]*+(?<=[cgpst]h)$|^(?:zsh|ksh|csh|tcsh|mksh|ssh|pwsh)$", re.IGNORECASE)
 _LETTERS = lazy(r"^(?>.*?\S\s).*[\[(]([a-zA-Z?]{2,14})[\])]\W*+\w?$")
 _YES_TOKEN = lazy(r"\byes\b", re.IGNORECASE)
 _NO_TOKEN = lazy(r"\bno\b", re.IGNORECASE)
 _QUOTED_YES = lazy(r"[\"'`“‘<](yes|y)[\"'`”’>]", re.IGNORECASE)
 _QUOTED_NO = lazy(r"[\"'`“‘<](no|n)[\"'`”’>]", re.IGNORECASE)
+_SPELLED_DEFAULT = lazy(r"[\[(](?:yes|no)[\])][\s:?>]*$")
 _KEYS_BELOW = lazy(r"(?<!\S)(\^?[^\W\d_])\s{1,3}+([^\W\d_]{2,20})(?!\S)")
-_TOLD_YES = lazy(r"\b(?:type|enter|write|answer)(?:\s+in)?\s+(yes)\b(?!\W{1,3}(?:or\W+)?no\b)", re.IGNORECASE)
+_TOLD_YES = lazy(
+    r"\b(?:type|enter|write|answer|only)(?:\s+in)?(?:\s+the word)?\s+[\"'`“‘<]?(yes)\b(?!\W{1,3}(?:or\W+)?no\b)",
+    re.IGNORECASE,
+)
 
 
 def inline_choices(text: str) -> list[str]:
@@ -66,6 +82,8 @@ def inline_choices(text: str) -> list[str]:
     for match in reversed(list(_GROUP.finditer(text))):
         if _FRACTION.fullmatch(match[1]):
             continue  # counts, as in `(1/2)` and `(20/125k)`
+        if ("/" in match[1] and _NAMED.search(text[: match.start()])) or _SPAN.search(match[1]):
+            continue  # a path that is the default, or a range
         words = [word for word in re.split(r"\s*[,/|]\s*|\s+or\s+", match[1]) if word]
         if len(words) >= 2 and _ends_asking(text[match.end() :]):
             return words
@@ -75,6 +93,9 @@ def inline_choices(text: str) -> list[str]:
     dotted = _DOTTED.search(text)
     if dotted and _ends_asking(text[dotted.end() :]):
         return list(dict.fromkeys(dotted[1]))
+    quoted = _QUOTED.search(text)
+    if quoted and _ends_asking(re.sub(r"[\[(].*?[\])]", "", quoted[3])):
+        return re.findall(r"[\w.+-]+(?=['\"`])", quoted[1])
     letters = _LETTERS.search(text)
     return list(letters[1].lower()) if letters and _are_keys(letters[1]) else []
 
@@ -82,6 +103,11 @@ def inline_choices(text: str) -> list[str]:
 def _ends_asking(rest: str) -> bool:
     """Whether only a default and signs follow, or words that end in a sign: `(1/2) and Enter:`."""
     return not any(map(str.isalnum, rest)) or rest.rstrip().endswith((":", "?", ">", "]", ")"))
+
+
+def pairs_in(text: str) -> list[tuple[str, str]]:
+    """`1=yes, 0=no`: keys and their meanings. Names and values of other things have longer names: `CN=Ada, C=UK`."""
+    return [] if re.search(r"\w\w\s?=", text) else _PAIRED.findall(text)
 
 
 def marked_words(text: str) -> list[str]:
@@ -139,9 +165,11 @@ def yes_no_choices(
     ]
     for word in inline_choices(text):
         plain = re.sub(r"[\[\]()]", "", word)
-        if plain.lower() not in ("y", "n", "yes", "no", yes.lower(), no.lower()):
-            typed = () if word.startswith("[") else steps(keyed(word)[0] if word != plain else plain)
-            choices.append(Choice(plain.lower(), word, typed, always=is_always(plain, dialect)))
+        if not {plain.lower(), keyed(word)[0].lower()} & {"y", "n", "yes", "no", yes.lower(), no.lower()}:
+            key, label = (plain, word) if word == plain and "=" not in word else (keyed(word)[0], word)
+            value, label = (key, keyed(word)[1]) if "=" in word else (plain.lower(), label)
+            typed = () if word.startswith("[") else steps(key)
+            choices.append(Choice(value, label, typed, always=is_always(label, dialect)))
     return tuple(choices)
 
 
@@ -153,6 +181,8 @@ def spoken_words(text: str) -> tuple[str, str]:
     if told:
         refused = _QUOTED_NO.search(text)
         return told[1], refused[1] if refused else "NO" if told[1].isupper() else "no"
+    if _SPELLED_DEFAULT.search(text):
+        return "yes", "no"
     yes, no = _YES_TOKEN.search(text), _NO_TOKEN.search(text)
     if yes and no and re.search(r"\byes\W{1,3}(?:or\W)?no\b|\bno\W{1,3}(?:or\W)?yes\b", text, re.IGNORECASE):
         return yes[0], no[0]
@@ -164,7 +194,7 @@ def _yes_no_default(text: str) -> str:
         return "y"
     if re.search(r"\[n(?:o)?\](?!o)|\by/N\b|\byes/No\b|N/y|[\[(]default:? ?n|\byN\b", text):
         return "n"
-    alone = re.search(r"\[(y)(?:es)?\]\W*$|\[(n)o?\]\W*$|[?:]\s*\((?:(y)(?:es)?|(n)o?)\)\W*$", text, re.IGNORECASE)
+    alone = re.search(r"\[(y)(?:es)?\]\W*$|\[(n)o?\]\W*$|[?:\]]\s*\((?:(y)(?:es)?|(n)o?)\)\W*$", text, re.IGNORECASE)
     return next(group for group in alone.groups() if group).lower() if alone else ""
 
 
@@ -186,6 +216,9 @@ _LIMIT = lazy(
 )
 _RANGE = lazy(r"[\[(](\d{1,4})\s*(?:-|–|\.\.|to)\s*(\d{1,4})(?:,[^\])]*)?[\])]")
 _DEFAULT = lazy(r"(?:\bdefault:?\s+|[\[(](?:default:?\s*)?)([^\]\[()]{1,60})[\])]\s*[:?>]?\s*$", re.IGNORECASE)
+_NO_DEFAULT = lazy(
+    r"[/|,]|^\w+\s*-\s*\w+$|^(?:if|press|hit|optional|leave|e\.?g|for|or|enter|type|use|see)\b", re.IGNORECASE
+)
 BARE = lazy(r"^\W*$")
 _REPL = lazy(
     r"(?:irb|pry|iex|ghci|node|sqlite|mysql|psql|gdb|lldb|i?pdb)\b\S{0,40}>$|\((?:gdb|lldb|i?pdb)\)$|In \[\d{1,6}\]:$"
@@ -243,7 +276,7 @@ def limits(text: str) -> dict[str, object]:
 def default_in(text: str) -> str:
     match = _DEFAULT.search(text)
     value = match[1].strip() if match else ""
-    return "" if _LIMIT.search(value) or re.search(r"[/|,]|^\d+\s*-\s*\d+$", value) else value
+    return "" if _LIMIT.search(value) or _NO_DEFAULT.search(value) else value
 
 
 def is_shell(question: str) -> bool:
@@ -325,7 +358,7 @@ _WARNED = lazy(r"(?<=[)\]:?])\s+[⚠✖✘×▲]\s.*$")  # a warning that was pr
 _ASIDE = lazy(r"\s*+\([^()]*\)")  # below a question, not the question
 _FIELD_SIGN = lazy(r"^\s*+[⊙⦿◯◉]\s+\S")
 _LABELLED = lazy(r"^(?:\s|[>❯›»]\s)\s*+[^\W\d_][^:]{0,30}:(?:\s|$)")
-_MARKER = lazy(r"[>»›❯](?:\s|$)")
+_MARKER = lazy(r"(?:\[[^\]]{1,40}\]\s*)?[>»›❯]{1,3}(?:\s|$)|\[[^\]]{1,40}\]:?$")  # with its default: `[no] >>>`
 _MARKED_VALUE = lazy(r"\s*([>❯›»])\s(?!\s)(.*[^\s:?>\])…])")
 _FINISHES = lazy(
     r"\b(?:finish|submit|send|end|save)\w*\W{1,3}(?:with|by|using)?\W{0,3}(?:press\w*\W+)?"
@@ -334,13 +367,14 @@ _FINISHES = lazy(
 )
 _PICKS = lazy(r"\b(?:choice|option|select(?:ion)?|choose|pick)\b[^,]*$", re.IGNORECASE)
 MOST_NUMBERS = 9  # the specification's limit for extracted choices
+_SIGN_ENDS = lazy(r"(?:^|\s)[^\w\s.…!,'\"]{1,3}$")  # `* `, `| ?- `
 _GOES_ON = lazy(r"""\w[^\s*]*[\d)\]:][*'"]$""")  # `irb(main):002:1*`: the last line is not complete yet
 
 _EDGES = ("│", "┃", "║")
 _ENDS_QUESTION = lazy(r"[?:›»·…‣]")
 _COUNTED = lazy(
-    r"(?:^|(?<=\s\s)(?!\s)|(?<=\t)(?!\s))[*>+#-]?\s*+(?:[\[(]\s?)?(\d{1,3}|[A-Za-z])(?: or [A-Za-z])?"
-    r"(?:[\]).:>]|\)\.|\s+(?:[-/=:]|[-=]?>|→)(?=\s))\s++(\S++(?:\s++\S++)*?)(?=\s{2,}+[\[(]?(?:\d{1,3}|[A-Za-z])[\]).:]\s|\s*+$)"
+    r"(?:^\s?|(?<=\s\s)(?!\s)|(?<=\t)(?!\s))[*>+#-]?\s*+(?:[\[(<{（]\s?)?(\d{1,3}|[A-Za-z])(?: or [A-Za-z])?"
+    r"(?:(?:[\]).:>}]|\)\.|\s+(?:[-–—/=:]|[-=]?>|→)(?=\s))\s++|[、．）]\s*+)(\S++(?:\s++\S++)*?)(?=\s{2,}+[\[(]?(?:\d{1,3}|[A-Za-z])[\]).:]\s|\s*+$)"
 )
 _TABLED = lazy(r"^\s*+[*>]?\s*+(\d{1,3})\s{3,}+(\S.*)$")
 _UNSIGNED = lazy(r"^\s*+[*>]?\s*+(\d{1,3})\s++(\S.*)$")  # trusted only if the numbers are complete
@@ -348,6 +382,9 @@ _LETTERED = lazy(
     r"^\s{0,8}[\[(]([A-Za-z]{1,2}|\d)[\])]\s++(\S.*)$|^\s{2,8}([a-zA-Z])\s{2,}(?![:=-]\s)(\S.*)$"
     r"|^\s{0,8}[\[(](?=([A-Za-z])[\])])([A-Za-z])[\])]([a-z].*)$"  # `(q)  Quit and do nothing.`, `q  Quit`, `[Q]uit`
 )
+_SPEAKER = lazy(r"\S{2,}:\s+(?=\S)")  # `wandb: `, before the line and before each choice
+_COLUMN = lazy(r"(?:^\s*+|\s)[|│┃║](?=\s|$)")  # beside and between the columns of a table
+_WORDED = lazy(r"^\s{1,8}\[([\w.-]{2,24})\s*\]\s(\S.*)$")  # `  [mit  ] The MIT licence`
 _LEAVES = lazy(r"\s*+\W?[0qQxX]\W")
 _SPAN = lazy(r"\b(\d{1,3})\s?[-–]\s?(\d{1,3})\b")
 _CHOOSING = lazy(
@@ -360,6 +397,7 @@ _CHOOSING = lazy(
 _CHOSEN = lazy(r"[:?>]\s+(?:\d{1,3}|[A-Za-z])$")
 _HEADS = lazy(r"\b(?:options|menu|actions|commands)\W*$", re.IGNORECASE)
 _HEADS_ANY = lazy(r"\b(?:select|choose|pick|which|following)\b", re.IGNORECASE)
+_OR_ENTER = lazy(r"\bor (?:press|hit|just) \W?(?:enter|return)\b", re.IGNORECASE)
 _TAKES_SEVERAL = lazy(r"separated by (?:spaces|blanks)|(?:space|blank)[- ]separated", re.IGNORECASE)
 
 
@@ -380,16 +418,20 @@ def recognise_line(view: View, facts: Facts, dialect: Dialect, strict: bool = Fa
     if strict:
         return None if line.detached else _on_full_screen(view, line, facts, dialect)
     ruled = by_rule(view, line, facts, dialect)
-    yes_no = ruled is not None and ruled.type is PromptType.TYPE_YES_NO and ruled.score >= numbers.SURE
+    paired = len(pairs_in(line.text)) > 1  # the keys for yes and no are others than y and n
+    yes_no = ruled is not None and ruled.type is PromptType.TYPE_YES_NO and ruled.score >= numbers.SURE and not paired
     if facts.canonical is not True and not yes_no and asks_for_secret(line.text, dialect):
         return finding_of(_SECRET, view, line, facts, dialect)
-    spelled = None if line.detached else spelled_out(view, line)
+    ended = _reads_below(line, facts)
+    spelled = None if line.detached and not ended else spelled_out(view, line)
     if ruled is not None and yes_no and not spelled:
         return ruled  # a list further up belongs to an earlier question
     found = coded_finding(view, line, facts, dialect)
-    beside = spelled is not None and marked_words(line.text) == spelled  # else the row above can be a list's own keys
+    beside = (
+        spelled and marked_words(line.text) == spelled and not _SPAN.search(line.text)
+    )  # else the row above can be a list's own keys
     found = None if beside else (None if spelled else found) or typed_list_finding(view, line, facts, dialect)
-    asks = not line.detached or (line.text.endswith("?") and facts.canonical is False)
+    asks = not line.detached or (ended and spelled) or (line.text.endswith("?") and facts.canonical is False)
     if found is None and asks and (spelled or ruled is None or ruled.type is PromptType.TYPE_FREE_TEXT):
         found = offered_finding(view, line, facts, dialect, spelled)
     found = found or ruled or _asked_over_command(view, line, facts, dialect) or plain_line(view, line, facts)
@@ -419,12 +461,20 @@ def _is_more_than_a_line(view: View, line: Line) -> bool:
 def _asked_above(view: View, line: Line, facts: Facts, dialect: Dialect) -> Line:
     """Join a mark alone in its line (`>`) with the question above it that names its answers."""
     above = next((at for at in (line.row - 1, line.row - 2) if at >= 0 and view.lines[at].strip()), -1)
-    asked = _line_at(view, above) if _MARKER.match(line.text) and not line.detached else None
-    if asked is None:
+    asked = None if line.detached else _line_at(view, above)
+    if asked and line.text.endswith(":"):
+        near = range(above, max(-1, above - numbers.EXPLAINED_ROWS), -1)
+        first = next((at + 1 for at in near if not view.lines[at].strip()), near[-1])
+        told = block(view.lines[first : above + 1])
+        if _TOLD_YES.search(told):  # `Only 'yes' will be accepted`
+            return replace(line, text=f"{told}\n{line.text}", row=first)
+    mark = _MARKER.match(line.text)
+    if asked is None or mark is None:
         return line
-    ruled = by_rule(view, replace(asked, text=f"{asked.text} >"), facts, dialect)
-    yes_no = ruled is not None and ruled.type is PromptType.TYPE_YES_NO and ruled.score > numbers.KNOWN_WORDS
-    names = yes_no or (asked.text.endswith((":", "?")) and len(inline_choices(asked.text)) > 1)
+    ruled = by_rule(view, replace(asked, text=f"{asked.text} {mark[0]}"), facts, dialect)
+    kind, sure = (ruled.type, ruled.score > numbers.KNOWN_WORDS) if ruled else (None, False)
+    names = sure and kind in (PromptType.TYPE_YES_NO, PromptType.TYPE_CONFIRM_ENTER)
+    names = names or (asked.text.endswith((":", "?", "]")) and len(inline_choices(asked.text)) > 1)
     return replace(asked, text=f"{asked.text} {line.text}", filled=line.filled) if names else line
 
 
@@ -462,7 +512,8 @@ def _on_full_screen(view: View, line: Line, facts: Facts, dialect: Dialect) -> F
 
 def by_rule(view: View, line: Line, facts: Facts, dialect: Dialect) -> Finding | None:
     for rule in dialect.rules:
-        if rule.region != "line" or (line.detached and rule.score < numbers.KNOWN_WORDS):
+        below = line.detached and not _reads_below(line, facts)
+        if rule.region != "line" or (below and rule.score < numbers.KNOWN_WORDS):
             continue
         if rule.programs and not compiled(rule.programs).search(facts.command):
             continue
@@ -486,6 +537,11 @@ def _asked_abroad(view: View, line: Line, facts: Facts, dialect: Dialect) -> Fin
     names = {"y": first_label("agree", language), "n": first_label("refuse", language)}
     choices = tuple(replace(choice, label=names.get(choice.value) or choice.label) for choice in found.choices)
     return replace(found, choices=choices)
+
+
+def _reads_below(line: Line, facts: Facts) -> bool:
+    """Whether the program has ended the line of its question and reads the answer in the next one."""
+    return line.detached and facts.reading and line.text.endswith((":", "?"))
 
 
 def _in_its_words(rule: Rule, match: re.Match[str]) -> Rule:
@@ -534,6 +590,7 @@ def plain_line(view: View, line: Line, facts: Facts) -> Finding:
     """A line that a program reads without any hint what it wants: any text."""
     asks = line.text[-1:] in (":", "?", "：", "？", *POINTERS)
     asks = asks or (line.text[-1:] in ("]", ")", "$", "#", "%", "=", "】") and view.cursor_visible)
+    asks = asks or (facts.reading and view.cursor_visible and _SIGN_ENDS.search(line.text) is not None)
     asks = asks or _GOES_ON.match(line.text) is not None
     score = numbers.GUESS if asks and not line.detached else numbers.DOUBT
     found = line_finding(view, line, facts, "line" if asks else "bare-line", PromptType.TYPE_FREE_TEXT, score)
@@ -552,7 +609,7 @@ def plain_line(view: View, line: Line, facts: Facts) -> Finding:
 def spelled_out(view: View, line: Line) -> list[str] | None:
     """The words with marked keys, in the question or in the sentence above it, unless they are yes and no."""
     words = marked_words(line.text)
-    if line.row > 0 and line.text.endswith(("?", ":")):
+    if line.row > 0 and line.text.endswith(("?", ":", ")")):
         above = marked_words(view.joined_text(view.line_start(line.row - 1), line.row))
         words = [*above, *words] if not words or not set(above) & set(words) else words
     return words if words and not any(keyed(word)[1].lower() in ("yes", "no") for word in words) else None
@@ -587,6 +644,7 @@ def offered_finding(
 def coded_finding(view: View, line: Line, facts: Facts, dialect: Dialect) -> Finding | None:
     """`(p) Postpone, (df) Show diff, (e) Edit:` in the line and in the rows of its sentence above it."""
     items = _CODED.findall(line.text) if line.text.endswith((":", "?")) and not line.detached else []
+    items = items or ([] if line.detached else pairs_in(line.text))
     for at in range(line.row - 1, -1, -1):
         above = _CODED.findall(view.lines[at]) if items else []
         if not above or not view.lines[at].rstrip().endswith(","):
@@ -607,7 +665,8 @@ def keyed(word: str, as_written: bool = False, cased: bool = False) -> tuple[str
         return marked[1] if cased else marked[1].lower(), label
     short = re.fullmatch(r"(\w)\((\w+)\)", word)  # `d(iff)`
     plain = word.strip("[]() ")
-    return (short[1], short[1] + short[2]) if short else (plain, plain)
+    key, equal, label = plain.partition("=")  # `a=always`
+    return (short[1], short[1] + short[2]) if short else (key, label) if equal else (plain, plain)
 
 
 @frozen
@@ -626,23 +685,28 @@ class Listed:
 
 def listed_choices(view: View, row: int, question: str) -> Listed | None:
     """The list that ends shortly above `row`, if the line or the heading of the list asks to choose from it."""
-    found = (_collect(view, row, pattern) for pattern in (_COUNTED, _LETTERED, _UNSIGNED))
+    found = (_collect(view, row, pattern, question) for pattern in (_COUNTED, _LETTERED, _WORDED, _UNSIGNED))
     return next((one for one in found if one and _asks_to_choose(view, one, row, question)), None)
 
 
-def _collect(view: View, row: int, pattern: re.Pattern[str]) -> Listed | None:
+def _collect(view: View, row: int, pattern: re.Pattern[str], question: str) -> Listed | None:
     """Collect the items above `row`: each in its row, in columns, or as a paragraph."""
     items: dict[str, str] = {}
-    gap, top, bottom, current = 0, row, row, ""
+    gap, top, bottom, current, head = 0, row, row, "", ""
+    said, end = _SPEAKER.match(question), row
     for at in range(row - 1, -1, -1):
-        text = unframed(view.lines)[at]
+        if at - 1 in view.joined:
+            continue  # the terminal wrapped it
+        text = view.joined_text(at, end) if end > at + 1 else unframed(view.lines)[at]
+        text = _COLUMN.sub("   ", text.removeprefix(said[0]) if said else text)
+        last, end = end - 1, at
         found = [[part for part in match.groups() if part] for match in pattern.finditer(text)]
-        if found and text[: text.find(found[0][0])].strip(" \t*>+#-[(") == "":
+        if found and text[: text.find(found[0][0])].strip(" \t*>+#-[(<{（") == "":
             for key, *label in found:
                 items.setdefault(key.lower() if len(label) > 1 else key, " ".join("".join(label).split()))
                 if re.match(rf"\s*[*>+]\s*\W?{key}\b", text):
                     current = key
-            top, bottom = at, bottom if bottom < row else at
+            top, bottom, head = at, bottom if bottom < row else last, text
         elif (items and text.strip() and not text.startswith("   ")) or (
             items and not text.strip() and pattern is not _LETTERED and not pattern.search(view.lines[at - 1])
         ):
@@ -654,7 +718,7 @@ def _collect(view: View, row: int, pattern: re.Pattern[str]) -> Listed | None:
             if gap > numbers.GAP_ROWS:
                 break
     ordered = _in_order(items, signed=pattern is not _UNSIGNED)
-    trusted = pattern is not _UNSIGNED or top + len(ordered) == row or _TABLED.match(view.lines[top])
+    trusted = pattern is not _UNSIGNED or top + len(ordered) == row or _TABLED.match(head)
     return Listed(ordered, current, top, bottom) if len(ordered) >= 2 and trusted else None
 
 
@@ -682,11 +746,11 @@ def _asks_to_choose(view: View, found: Listed, row: int, question: str) -> bool:
     short = all(len(label) <= numbers.LONGEST_LABEL for _, label in found.items)
     between = view.lines[found.bottom + 1 : row]
     spaced = found.bottom - found.row >= 2 * (len(found.items) - 1)
-    beside = all(text.startswith("   ") or (spaced and not text.strip()) for text in between)
     ends = _LEAVES.match(view.lines[found.bottom])  # nothing else than a menu ends with 0 or q
-    if beside and short and (ends or question.endswith(("?", "？", ":", "：")) or default in found.keys):
+    beside = all(text.startswith("   ") or ((spaced or ends) and not text.strip()) for text in between)
+    if beside and (short or ends) and (ends or question.endswith(("?", "？", ":", "：")) or default in found.keys):
         return True
-    if not all(map(is_drawn, between)):
+    if not all(is_drawn(text) or text.startswith("   ") for text in between):
         return False
     if view.lines[found.row].lstrip()[:1] in _EDGES:
         return True  # programs do not frame ordinary output
@@ -695,7 +759,7 @@ def _asks_to_choose(view: View, found: Listed, row: int, question: str) -> bool:
     return bool(
         _HEADS_ANY.search(head)
         or speaks("choose", "asks", head)
-        or (bare and short and (head.endswith(("?", "？")) or _HEADS.search(head)))
+        or (bare and short and (head.endswith(("?", "？", "]:")) or _HEADS.search(head)))
     )
 
 
@@ -715,13 +779,16 @@ def typed_list_finding(view: View, line: Line, facts: Facts, dialect: Dialect) -
         choice_of(key, label, (*found.text_steps, *typed_key(key, facts)), dialect, key in (default, listed.current))
         for key, label in listed.items
     ]
+    choices += [choice_of(*keyed(word), typed_key(keyed(word)[0], facts), dialect) for word in marked_words(line.text)]
+    if _OR_ENTER.search(line.text):
+        choices.append(Choice("enter", "Enter", (Step(ENTER),)))
     head, said = question_above(view, listed.row), context_above(view, listed.row, "")
     head = said if said.whole and not head.whole else head  # everything since the last answer is near
     between = [row.rstrip() for row in view.lines[listed.bottom + 1 : line.row] if not is_drawn(row)]
     own = block([*between, line.text])
     question = "\n".join(part for part in (head.text, own) if part)
     core = f"{question}\0" + "\0".join(label for _, label in listed.items)
-    limit = {**found.constraints, "min_choice": 1, "max_choice": len(choices)}
+    limit = {**found.constraints, "min_choice": 1, "max_choice": len(listed.items)}
     found = replace(found, choices=tuple(choices), core=core, constraints=limit, structural=True, whole=head.whole)
     found = replace(found, question=question, excerpt=compact(question))
     shown = " ".join(view.lines[listed.row : line.row + 1])

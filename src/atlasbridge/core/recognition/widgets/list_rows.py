@@ -37,6 +37,7 @@ _ROW = (
 )
 SCROLL_MARKS = tuple("↑↓▲▼⇡⇣△▽▴▾")  # alone in its row: the list continues there, out of sight
 _KEY = lazy(r"[\[(]?(\w)(?:[\])][.:]?|[.:])?\s+(?=\S)")
+_NUMBER = lazy(r"[\[(]?(\d{1,3})[\]).:]+\s")
 APART = lazy(r"\s{2,}")  # between a label and its explanation
 COUNTER = lazy(r"^\s*\d+/\d+(?:\s|$)")  # the "3/120" of a fuzzy finder below its list
 _UNAVAILABLE = lazy(r"\((?:disabled|not available|unavailable)\)$", re.IGNORECASE)
@@ -355,6 +356,8 @@ def menu_finding(view: View, menu: Menu, rule: MenuRule, asked: Asked, dialect: 
     if (several and rule.toggle == "space" and _is_marked_otherwise(view, menu)) or fields > 1:
         return unclear(rule, asked)
     own = menu.numbered  # a person answers with the numbers that they read
+    said = [match[1] if (match := _NUMBER.match(item.label)) else "" for item in menu.items]
+    said = said if all(said) and len(set(said)) == len(said) else []
     plain = not (own or several or rule.needs) and menu.how in ("pointer", "colour") and not rule.across
     if plain and _may_take_several(view, menu, asked, dialect):
         return unclear(rule, asked)
@@ -371,7 +374,7 @@ def menu_finding(view: View, menu: Menu, rule: MenuRule, asked: Asked, dialect: 
             steps = ()  # a way out of the list, not one of its boxes
         default = item.checked if several else at == menu.current
         refused, always = refuses(item.label, dialect, rule.refuse), is_always(item.label, dialect)
-        value = item.number if own else str(len(choices) + 1)
+        value = item.number if own else said[at] if said else str(len(choices) + 1)
         choices.append(Choice(value, item.label, steps, refused, always, default, item.detail))
     if rule.cancel and not any(choice.refuses for choice in choices):
         choices.append(Choice("cancel", "Cancel", named_steps(view, rule.cancel), refuses=True))

@@ -28,7 +28,7 @@ from atlasbridge.core.screen.view import View
 from atlasbridge.core.values import replace
 
 _ASKED_BELOW = lazy(
-    r"^(?P<ask>\W{0,3}[^\W\d_](?:[^:?]|\?(?=['\"])){1,60}(?:\[[^\]]*\])?(?:\??:|\?))\s(?P<filled>(?![\[(].*[\])]$)\S.*)?$"
+    r"^(?P<ask>\W{0,3}[^\W\d_](?:[^:?]|\?(?=['\"])){1,60}(?:\[[^\]]*\])?(?:\??:|\?)|\[[^\[\]]{2,30}\])\s(?P<filled>(?![\[(].*[\])]$)\S.*)?$"
 )
 _Y_AND_N = lazy(r"\by\b[^()\[\]]{1,30}\bn\b[^()\[\]]{0,20}[)\]]", re.IGNORECASE)
 _ENDS_ASKING = lazy(r"\?(?:\s[\[(][^\])]*[\])])?$")
