@@ -16,7 +16,7 @@ from atlasbridge.adapters.claude.hook import HOOK, hook_command, quoted_on_windo
 from atlasbridge.adapters.claude.permission_hook import TEXT_LIMIT, decision, tell
 from atlasbridge.core.hub_connection import Pass, new_key, write_pass
 from atlasbridge.core.peer import Peer, own_uid
-from atlasbridge.core.prompt.model import SubjectSource, told_subject
+from atlasbridge.core.prompt.model import SubjectSource, parse_subject
 from atlasbridge.os.windows.attach_port import AttachPort
 
 BASH = {"tool_name": "Bash", "tool_input": {"command": "make all\nmake install"}, "cwd": "/home/me/project"}
@@ -82,7 +82,7 @@ def test_the_hook_tells_the_whole_command_and_the_folder() -> None:
 def test_every_tool_is_told_with_its_subject(
     tool: str, given: dict[str, Any], kind: str, text: str, target: str
 ) -> None:
-    said = told_subject(tell({"tool_name": tool, "tool_input": given})["subject"])
+    said = parse_subject(tell({"tool_name": tool, "tool_input": given})["subject"])
     assert said is not None and said.complete
     assert (said.kind, said.text, said.target, said.source) == (kind, text, target, SubjectSource.HOOK)
 

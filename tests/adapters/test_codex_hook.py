@@ -13,7 +13,7 @@ from atlasbridge.adapters.claude.permission_hook import tell
 from atlasbridge.adapters.codex.prepare import TELLING, prepare, trusted_hash, with_hook
 from atlasbridge.adapters.tool_start import ToolStart
 from atlasbridge.core.detection.events import StructuredEventReceived
-from atlasbridge.core.prompt.model import told_subject
+from atlasbridge.core.prompt.model import parse_subject
 
 KEY = "/<session-flags>/config.toml:permission_request:0:0"
 FOLDER = "/home/me/work"
@@ -103,7 +103,7 @@ def test_a_patch_names_every_file_that_it_touches() -> None:
         ),
         "codex",
     )
-    subject = told_subject(said["subject"])
+    subject = parse_subject(said["subject"])
     assert subject is not None and subject.kind == "edit" and subject.complete
     assert subject.targets == ("/etc/hosts", "/home/me/seed.txt", f"{FOLDER}/docs/one.txt", f"{FOLDER}/moved.txt")
     assert said["source"] == "codex (PermissionRequest hook)"
@@ -136,7 +136,7 @@ def edit_dialog(*paths: str) -> str:
 
 def hook(payload: dict[str, object]) -> StructuredEventReceived:
     said = tell(payload, "codex")
-    return StructuredEventReceived(said["kind"], said["text"], said["source"], told_subject(said["subject"]))
+    return StructuredEventReceived(said["kind"], said["text"], said["source"], parse_subject(said["subject"]))
 
 
 def runs(command: str) -> StructuredEventReceived:

@@ -286,7 +286,7 @@ async def test_an_hour_stays_an_hour_over_a_restart() -> None:
         first, second = await a_host(live), await a_host(live)
         first.raise_prompt()
         await shows(live, "chat")
-        assert len(live.hub.ledger.heard_since(iso(live.clock.wall() - 3600))) == 2
+        assert len(live.hub.ledger.sounds_since(iso(live.clock.wall() - 3600))) == 2
         live.hub.life.escalation = Escalation(live.hub.life.hub)
         other = second.raise_prompt()
         await shows(live, "chat", 2)

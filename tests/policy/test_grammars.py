@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from atlasbridge.core.daemon.rules import leads_to
+from atlasbridge.core.daemon.rules import resolve_path
 from atlasbridge.core.policy import grammar
 from atlasbridge.core.policy.grammar import (
     PROGRAMS,
@@ -241,7 +241,7 @@ def test_a_link_that_leads_out_of_the_folder_is_seen(tmp_path: Path, parser: She
     both = Policy((*rule("cat", REST).rules, PolicyRule("cd", Say.ALLOW, Shape(("cd", REST)))))
 
     def verdict(text: str, folder: Path = room) -> Verdict:
-        return judge(both, replace(case(text, str(folder)), leads=leads_to), parser)
+        return judge(both, replace(case(text, str(folder)), leads=resolve_path), parser)
 
     for text in ("cat a", "cat inner", "cat new", f"cat '{room}/a'", "cat sub/new", "cd sub && cat new"):
         assert verdict(text).verdict is Say.ALLOW, text
@@ -252,7 +252,7 @@ def test_a_link_that_leads_out_of_the_folder_is_seen(tmp_path: Path, parser: She
     (tmp_path / "link").symlink_to(room)
     assert verdict("cat a", tmp_path / "link").verdict is Say.ALLOW, "the folder itself may be called by a link"
     refuses = Policy((PolicyRule("no", Say.DENY, path=f"{outside}/**"), PolicyRule("r", Say.ALLOW, Shape(("x", REST)))))
-    assert judge(refuses, replace(case("x file", str(room)), leads=leads_to), parser).verdict is Say.DENY
+    assert judge(refuses, replace(case("x file", str(room)), leads=resolve_path), parser).verdict is Say.DENY
 
 
 def test_a_cd_within_the_folder_keeps_paths_certain_and_another_does_not(parser: ShellParser) -> None:

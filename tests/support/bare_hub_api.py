@@ -114,7 +114,7 @@ class BareHubApi:
         """Everybody may see everything here."""
         return self
 
-    def sent_away(self, identity: str) -> None:
+    def login_revoked(self, identity: str) -> None:
         """Nobody has left anything to be answered later here."""
 
     def readers(self, session_id: str, channel: str) -> frozenset[str] | None:

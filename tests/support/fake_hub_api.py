@@ -97,7 +97,7 @@ class FakeHubApi(KeptAnswers):
     def reads(self, identity: str) -> tuple[str, str]:
         return "", ""
 
-    def sent_away(self, identity: str) -> None:
+    def login_revoked(self, identity: str) -> None:
         self.revocation.append(identity)
 
     def aside(self, prompt_id: str, identity: str) -> tuple[float, bool]:

@@ -11,7 +11,15 @@ from hypothesis import strategies as st
 from tests.support.tier import examples
 
 from atlasbridge.core.prompt.model import Subject, SubjectKind
-from atlasbridge.core.prompt.redact import GONE, find_secrets, leaves, mask_rows, mask_styled, redact, redact_rows
+from atlasbridge.core.prompt.redact import (
+    GONE,
+    find_secrets,
+    mask_rows,
+    mask_styled,
+    redact,
+    redact_outgoing,
+    redact_rows,
+)
 
 SYNTAX = set("$`()[]{}|;&<>\"'\\ \t\n\r\x0b\x0c\x1b\x00")
 
@@ -131,7 +139,7 @@ def test_a_masked_screen_keeps_its_columns() -> None:
 
 
 def test_what_leaves_is_harmless_and_without_secrets() -> None:
-    assert leaves("a\x1b[2J\u202e token=abc123", ()) == f"a^[[2J<U+202E> token={GONE}"
+    assert redact_outgoing("a\x1b[2J\u202e token=abc123", ()) == f"a^[[2J<U+202E> token={GONE}"
 
 
 WORDS = st.sampled_from(

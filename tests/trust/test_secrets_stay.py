@@ -24,7 +24,7 @@ from atlasbridge.core.clock import SystemClock
 from atlasbridge.core.home import Home
 from atlasbridge.core.process import own_python
 from atlasbridge.core.prompt.model import Subject, SubjectKind
-from atlasbridge.core.prompt.redact import GONE, redact_prompt, redact_text, remembered, typed_text
+from atlasbridge.core.prompt.redact import GONE, redact_prompt, redact_text, typed_text, with_secret
 from atlasbridge.core.values import replace
 from atlasbridge.web.site import Reports
 from ptypool.process import spawn_process
@@ -177,10 +177,10 @@ def test_what_keys_leave_in_a_line_is_known() -> None:
 def test_only_what_can_be_told_from_other_words_is_remembered() -> None:
     secrets: tuple[str, ...] = ()
     for value in ("y", "12", "yes", "", "  ", "4711", "hunter2", "hunter2", "swordfish"):
-        secrets = remembered(secrets, value)
+        secrets = with_secret(secrets, value)
     assert secrets == ("4711", "hunter2", "swordfish")
     for number in range(100):
-        secrets = remembered(secrets, f"secret-{number}")
+        secrets = with_secret(secrets, f"secret-{number}")
     assert len(secrets) == 64 and secrets[-1] == "secret-99"
 
 

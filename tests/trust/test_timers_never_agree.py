@@ -11,7 +11,7 @@ from tests.support.playbook import ONE_KEY, RAW, READING, Playbook
 from atlasbridge.core.detection.events import ProbeAnswer
 from atlasbridge.core.prompt.answer import decide_answer
 from atlasbridge.core.prompt.model import Choice, Prompt, PromptType, Refusal, Reject
-from atlasbridge.core.prompt.timer import asks_permission, timer_may_say
+from atlasbridge.core.prompt.timer import asks_permission, timer_can_answer
 from atlasbridge.core.routing.policy import PolicySettings, decide_timer_default
 from atlasbridge.core.values import replace
 
@@ -89,7 +89,7 @@ def test_going_on_is_all_that_is_asked(text: str) -> None:
 def test_a_timer_refuses_where_a_question_can_be_refused() -> None:
     assert raised("Overwrite a.txt? [y/N] ").safe_default == "n"
     menu = raised("Really delete?\n\n1) Yes\n2) No\n\nEnter choice: ")
-    assert menu.safe_default == "2" and timer_may_say(menu)
+    assert menu.safe_default == "2" and timer_can_answer(menu)
 
 
 QUESTIONS = tomllib.loads((Path(__file__).parent / "timer_questions.toml").read_text(encoding="utf-8"))
@@ -125,10 +125,10 @@ def test_a_verb_behind_a_denial_or_a_choice_between_two_things_is_not_known() ->
 
 def test_a_default_that_came_from_elsewhere_is_looked_at_once_more() -> None:
     plain = Prompt(PromptType.TYPE_YES_NO, 0.9, "Run?", safe_default="n")
-    assert timer_may_say(plain)
+    assert timer_can_answer(plain)
     yes, no = Choice("1", "Yes"), Choice("2", "No", refuses=True)
     menu = Prompt(PromptType.TYPE_MULTIPLE_CHOICE, 0.9, "Run?", choices=(yes, no), safe_default="2")
-    assert timer_may_say(menu)
+    assert timer_can_answer(menu)
     for wrong in (
         replace(plain, safe_default="y"),
         replace(plain, safe_default="enter"),
@@ -142,4 +142,4 @@ def test_a_default_that_came_from_elsewhere_is_looked_at_once_more() -> None:
             PromptType.TYPE_CONFIRM_ENTER, 0.9, "Press Enter", question="Lose all?\nPress Enter", safe_default="enter"
         ),
     ):
-        assert not timer_may_say(wrong) and not decide_timer_default(wrong, PolicySettings()), wrong
+        assert not timer_can_answer(wrong) and not decide_timer_default(wrong, PolicySettings()), wrong

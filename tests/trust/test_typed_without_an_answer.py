@@ -10,7 +10,7 @@ import pytest
 from tests.support.fake_host import FakeHost
 from tests.support.hubs import LiveHub, live_hub
 
-from atlasbridge.core.daemon.sessions import TypedWord, find_unasked, read_words
+from atlasbridge.core.daemon.sessions import TypingReport, find_unasked, read_typing_reports
 from atlasbridge.core.host.hub_link import OrderLog
 from atlasbridge.core.peer import Peer, started_at
 
@@ -67,7 +67,7 @@ async def test_what_was_typed_is_told_with_the_end_too() -> None:
             assert len(live.hub.ledger.audit_entries(event="TYPED_UNASKED")) == 1
 
 
-WORD = TypedWord("answer", "p", HUB, 5.0)
+WORD = TypingReport("answer", "p", HUB, 5.0)
 
 
 @pytest.mark.parametrize(
@@ -75,14 +75,14 @@ WORD = TypedWord("answer", "p", HUB, 5.0)
     [
         (WORD, True, False),
         (WORD, False, True),
-        (TypedWord("answer", "p", STRANGER, 5.0), True, True),
-        (TypedWord("answer", "p", (7, 0), 5.0), True, False),
-        (TypedWord("answer", "p", HUB, 100.0), False, False),
-        (TypedWord("keys", "", STRANGER, 100.0), True, True),
-        (TypedWord("keys", "", HUB, 5.0), False, False),
+        (TypingReport("answer", "p", STRANGER, 5.0), True, True),
+        (TypingReport("answer", "p", (7, 0), 5.0), True, False),
+        (TypingReport("answer", "p", HUB, 100.0), False, False),
+        (TypingReport("keys", "", STRANGER, 100.0), True, True),
+        (TypingReport("keys", "", HUB, 5.0), False, False),
     ],
 )
-def test_what_explains_a_word(word: TypedWord, decided: bool, is_alarm: bool) -> None:
+def test_what_explains_a_word(word: TypingReport, decided: bool, is_alarm: bool) -> None:
     assert find_unasked([word], {HUB}, lambda _: decided, kept_s=50.0) == ([word] if is_alarm else [])
 
 
@@ -90,7 +90,7 @@ def test_what_explains_a_word(word: TypedWord, decided: bool, is_alarm: bool) ->
     "told", [None, 7, {}, ["keys"], [["keys", "", "1", 2, 3]], [["dance", "", 1, 2, 3.0]], [[1] * 5]]
 )
 def test_what_cannot_be_read_says_nothing(told: Any) -> None:
-    assert read_words(told) == []
+    assert read_typing_reports(told) == []
 
 
 def test_a_host_keeps_the_last_words_of_each_hub() -> None:

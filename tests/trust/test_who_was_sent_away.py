@@ -30,7 +30,7 @@ def called(**people: tuple[str, ...]) -> AttentionSettings:
 
 def use(live: LiveHub, policy: PolicySettings) -> None:
     live.hub.router.policy = policy
-    live.hub.hub_api.forget_strangers()
+    live.hub.hub_api.drop_work_of_removed_people()
 
 
 async def vote(live: LiveHub, prompt_id: str, identity: str) -> Receipt:
@@ -107,9 +107,9 @@ async def test_what_a_revoked_login_queued_or_granted_ends_with_it() -> None:
     async with live_hub(POLICY, (HERE, CHAT)) as live:
         host = await working(live)
         assert isinstance(live.hub.queue.add(said(host.record.session_id, "push it")), Receipt)
-        live.hub.hub_api.sent_away("chat:2")
+        live.hub.hub_api.login_revoked("chat:2")
         assert len(live.hub.queue.listed()) == 1
-        live.hub.hub_api.sent_away("chat:1")
+        live.hub.hub_api.login_revoked("chat:1")
         assert live.hub.queue.listed() == []
         prompt_id = host.raise_prompt(IDLE)
         await until(lambda: is_asked(live, prompt_id))
@@ -122,9 +122,9 @@ async def test_a_grant_of_a_revoked_login_ends_with_it() -> None:
         await live.person.until(lambda: live.person.shown)
         made = await live.hub.rule_operations.grant(Caller("web:phone"), first, times=5)
         assert isinstance(made, Granted), made
-        live.hub.hub_api.sent_away("web:laptop")
+        live.hub.hub_api.login_revoked("web:laptop")
         assert len((await live.asked("grants"))["grants"]) == 1
-        live.hub.hub_api.sent_away("web:phone")
+        live.hub.hub_api.login_revoked("web:phone")
         assert (await live.asked("grants"))["grants"] == []
         host.close()
 

@@ -9,7 +9,7 @@ from atlasbridge.core.client.find_session import listening_sessions
 from atlasbridge.core.daemon.request import HubClient
 from atlasbridge.core.errors import AtlasBridgeError, HubUnavailable
 from atlasbridge.core.home import Home
-from atlasbridge.core.session.model import Named, choose, listed, meant
+from atlasbridge.core.session.model import Named, choose, did_you_mean, join_names
 
 SHORTEST_ID = 4
 
@@ -42,8 +42,8 @@ def find_session_id(said: str, candidates: Iterable[Named]) -> str:
     if choice.one:
         return choice.one
     if choice.found:
-        raise NotFound(f"{said!r} means several sessions", f"say which: {listed(choice.found)}")
-    raise NotFound(f"there is no session {said!r}", meant(choice.near) or "list them with: atlasbridge ps")
+        raise NotFound(f"{said!r} means several sessions", f"say which: {join_names(choice.found)}")
+    raise NotFound(f"there is no session {said!r}", did_you_mean(choice.near) or "list them with: atlasbridge ps")
 
 
 def find_prompt_id(said: str, prompts: list[dict[str, Any]]) -> tuple[str, str]:
@@ -95,7 +95,9 @@ def find_running(home: Home, said: str) -> str:
         return candidates[0].id
     if not said:
         text = "several sessions run" if candidates else "no session runs"
-        raise NotFound(text, f"say which: {listed(candidates)}" if candidates else "start one with: atlasbridge run")
+        raise NotFound(
+            text, f"say which: {join_names(candidates)}" if candidates else "start one with: atlasbridge run"
+        )
     # an attach socket has only the short id
     whole = [item.id for item in candidates if said.lower().startswith(item.id)]
     return whole[0] if whole else find_session_id(said, candidates)
@@ -106,4 +108,4 @@ def warn_of_same_name(name: str, running: Iterable[Named]) -> str:
     same = [item for item in running if item.live and item.name.lower() == name.lower()]
     if not name or not same:
         return ""
-    return f"{listed(same)} has this name, too: commands will ask which of them is meant"
+    return f"{join_names(same)} has this name, too: commands will ask which of them is meant"

@@ -23,7 +23,7 @@ from atlasbridge.core.daemon.request import lock_holder
 from atlasbridge.core.errors import ConfigError
 from atlasbridge.core.escape import escape_controls
 from atlasbridge.core.home import Home
-from atlasbridge.core.session.model import meant, nearest
+from atlasbridge.core.session.model import did_you_mean, nearest
 from atlasbridge.core.system import sync_file, sync_folder, write_private
 
 # The configuration as TOML text: rendered completely, or with one setting changed and the rest unchanged. Pure.
@@ -278,7 +278,9 @@ def get(name: str) -> None:
     for part in path:
         if not isinstance(found, dict) or part not in found:
             near = nearest(name, [".".join(setting) for setting in setting_paths(AtlasBridgeConfig)])
-            raise ConfigError(f"there is no setting {name}", meant(near) or "all of them: atlasbridge config show")
+            raise ConfigError(
+                f"there is no setting {name}", did_you_mean(near) or "all of them: atlasbridge config show"
+            )
         found = found[part]
     click.echo(escape_controls(_shown(found, path)))
 

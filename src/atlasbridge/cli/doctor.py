@@ -40,7 +40,7 @@ from atlasbridge.core.hub_connection import (
     read_pass,
 )
 from atlasbridge.core.peer import is_inside, look_at, own_uid, trace_ancestry
-from atlasbridge.core.prompt.redact import leaves
+from atlasbridge.core.prompt.redact import redact_outgoing
 from atlasbridge.core.schema import write as to_json
 from atlasbridge.core.store.database import engine_version, read_schema, sqlite_warning
 from atlasbridge.core.store.verify import verify_home
@@ -527,7 +527,7 @@ def debug_command() -> None:
 def bundle(output: Path) -> None:
     """Write logs, schema and the configuration without secrets into one file.  It contains no prompt and no answer."""
     secrets = known_secrets(home(), dict(os.environ))
-    members = {name: leaves(text, tuple(secrets)) for name, text in collect(home()).items()}
+    members = {name: redact_outgoing(text, tuple(secrets)) for name, text in collect(home()).items()}
     refuse_leaks(members, secrets)
     write(output, members)
     echo(f"written to {output}: {', '.join(sorted(members))}")

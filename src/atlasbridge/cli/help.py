@@ -15,7 +15,7 @@ from atlasbridge.cli.columns import fit
 from atlasbridge.cli.printing import echo, json_option, print_json
 from atlasbridge.core.distribution import others
 from atlasbridge.core.errors import AtlasBridgeError, ConfigError
-from atlasbridge.core.session.model import meant, nearest
+from atlasbridge.core.session.model import did_you_mean, nearest
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -49,7 +49,8 @@ def find_help(words: tuple[str, ...]) -> str:
         if inner is None:
             names = found.list_commands(context) if isinstance(found, click.Group) else []
             raise ConfigError(
-                f"there is no command {' '.join(words)!r}", meant(nearest(word, names)) or "see: atlasbridge help"
+                f"there is no command {' '.join(words)!r}",
+                did_you_mean(nearest(word, names)) or "see: atlasbridge help",
             )
         found = inner
         context = click.Context(found, info_name=word, parent=context)

@@ -244,12 +244,12 @@ def status_command(include_ended: bool, line: bool, as_json: bool) -> None:
         print_table(("session", "health"), unwell, "")
     if adapters:
         print_table(("adapter", "fault"), list(adapters.items()), "")
-    told = [_told_by_adapter(item) for item in sessions if item.get("adapter")]
+    told = [_adapter_row(item) for item in sessions if item.get("adapter")]
     if told:
         print_table(("session", "adapter of", "says"), told, "")
 
 
-def _told_by_adapter(session: dict[str, Any]) -> tuple[str, str, str]:
+def _adapter_row(session: dict[str, Any]) -> tuple[str, str, str]:
     """The adapter's fault first, then the output of `snapshot_context`."""
     adapter = session["adapter"]
     context = [f"{name}={value}" for name, value in adapter.get("context", {}).items() if name != "session_id"]

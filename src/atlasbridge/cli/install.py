@@ -237,7 +237,7 @@ def install_service(home: Home, now: bool, platform: str = sys.platform) -> Iter
     if now and stop_hub(home):
         yield "the running hub has stopped; sessions continue"
     for words in commands:
-        yield f"{' '.join(words)}: {_told(words)}"
+        yield f"{' '.join(words)}: {_run_and_describe(words)}"
 
 
 def uninstall_service(platform: str = sys.platform) -> Iterator[str]:
@@ -247,7 +247,7 @@ def uninstall_service(platform: str = sys.platform) -> Iterator[str]:
         return
     if _answers(platform):
         for words in _stop_commands(path, platform):
-            yield f"{' '.join(words)}: {_told(words)}"
+            yield f"{' '.join(words)}: {_run_and_describe(words)}"
     path.unlink()
     yield f"removed: {path}"
 
@@ -268,10 +268,13 @@ def _answers(platform: str) -> bool:
     """Whether a service manager runs for this login: containers and some ssh sessions have only the command."""
     if platform == "darwin":
         return shutil.which("launchctl") is not None
-    return shutil.which("systemctl") is not None and _told(["systemctl", "--user", "show-environment"]) == "done"
+    return (
+        shutil.which("systemctl") is not None
+        and _run_and_describe(["systemctl", "--user", "show-environment"]) == "done"
+    )
 
 
-def _told(words: list[str]) -> str:
+def _run_and_describe(words: list[str]) -> str:
     try:
         done = subprocess.run(words, capture_output=True, text=True, timeout=_PATIENCE_S)
     except (OSError, subprocess.TimeoutExpired) as error:

@@ -311,7 +311,7 @@ def show_adapter(name: str, as_json: bool) -> None:
         raise AtlasBridgeError(f"there is no adapter for {name!r}", f"known: {', '.join(found)}")
     known = found[name]
     if known["installed"]:
-        known["state"] = _how_far_known(known["version"], known["versions"])
+        known["state"] = _tested_state(known["version"], known["versions"])
     if as_json:
         print_json(known)
         return
@@ -347,7 +347,7 @@ def revert(names: tuple[str, ...]) -> None:
     click.echo(f"The packaged rules are used again: {', '.join(gone)}" if gone else "No rules were updated.")
 
 
-def _how_far_known(version: str, verified: list[str]) -> str:
+def _tested_state(version: str, verified: list[str]) -> str:
     if not version:
         return "the installed version is not known"
     if version in verified:

@@ -40,7 +40,7 @@ from atlasbridge.core.operations import SeenHead
 from atlasbridge.core.peer import own_uid
 from atlasbridge.core.prompt.answer import call_person
 from atlasbridge.core.schema import write
-from atlasbridge.core.session.model import Named, choose, listed, meant, nearest
+from atlasbridge.core.session.model import Named, choose, did_you_mean, join_names, nearest
 from atlasbridge.core.store.verify import verify_home
 from atlasbridge.core.system_setup import read_setup
 from atlasbridge.core.values import as_dict
@@ -265,7 +265,7 @@ def show(limit: int, session: str, prompt: str, event: str, as_json: bool) -> No
     prompt_id = find_in_log(prompt, entries) if prompt else ""
     if event and event.upper() not in AuditEvent.__members__:
         raise click.UsageError(
-            f"there is no event {event}; {meant(nearest(event, AuditEvent.__members__))}".rstrip("; ")
+            f"there is no event {event}; {did_you_mean(nearest(event, AuditEvent.__members__))}".rstrip("; ")
         )
     entries = [
         entry
@@ -308,9 +308,9 @@ def find_in_log(said: str, entries: list[dict[str, Any]]) -> str:
         said, [Named(name) for name in {str(item["prompt_id"]) for item in entries if item.get("prompt_id")}]
     )
     if len(choice.found) > 1:
-        raise NotFound(f"{said!r} means several prompts", f"say which: {listed(choice.found)}")
+        raise NotFound(f"{said!r} means several prompts", f"say which: {join_names(choice.found)}")
     if not choice.one:
-        raise NotFound(f"the log knows no prompt {said!r}", meant(choice.near))
+        raise NotFound(f"the log knows no prompt {said!r}", did_you_mean(choice.near))
     return choice.one
 
 
@@ -371,24 +371,24 @@ RETRY_S = 0.2
 @click.option("--session", default="", shell_complete=complete_sessions, help="Only this session: its name or id.")
 def events_command(as_json: bool, follow: bool, session: str) -> None:
     """Print events as they happen.  With --follow it continues over a restart of the hub, which is an event, too."""
-    told = Told()
+    printed = PrintedEvents()
     hub = hub_client(start=True)
     while True:
         with hub:
             if session:
                 session = find_session_id(session, sessions_of(hub, include_ended=True))
-            for event in hub.stream("events", follow=follow, session=session, recent=told.interrupted):
-                if told.is_new(event):
+            for event in hub.stream("events", follow=follow, session=session, recent=printed.interrupted):
+                if printed.is_new(event):
                     (print_line if as_json else print_short)(event)
         if not follow:
             return
         hub = await_hub()
-        told.interrupted = True
+        printed.interrupted = True
         again: dict[str, object] = {"event": "hub.reconnected", "at": iso(SystemClock().wall())}
         (print_line if as_json else print_short)(again)
 
 
-class Told:
+class PrintedEvents:
     """Remembers printed events, because the hub repeats recent ones after a reconnection."""
 
     def __init__(self) -> None:

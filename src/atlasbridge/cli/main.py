@@ -18,7 +18,7 @@ from atlasbridge.cli.printing import Renaming, echo
 from atlasbridge.cli.run import print_error
 from atlasbridge.core.errors import AtlasBridgeError
 from atlasbridge.core.process import hide_memory
-from atlasbridge.core.session.model import meant, nearest
+from atlasbridge.core.session.model import did_you_mean, nearest
 
 NARROWEST = 52  # click makes help no narrower by itself
 
@@ -193,4 +193,6 @@ def suggest(error: click.UsageError) -> str:
         if said.lower() not in others
         else [said.lower()]
     )
-    return meant([f"{error.ctx.command_path} {word}" for word in dict.fromkeys(others.get(one, one) for one in near)])
+    return did_you_mean(
+        [f"{error.ctx.command_path} {word}" for word in dict.fromkeys(others.get(one, one) for one in near)]
+    )

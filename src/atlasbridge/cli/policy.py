@@ -58,13 +58,13 @@ def answered(items: Iterable[dict[str, Any]]) -> list[PastQuestion]:
 
 
 def past_rows(
-    policy: Policy, items: Iterable[dict[str, Any]], judged: Callable[[Policy, Case], Verdict]
+    policy: Policy, items: Iterable[dict[str, Any]], judge_case: Callable[[Policy, Case], Verdict]
 ) -> list[dict[str, Any]]:
     rows = []
     for item in items:
         if item["secret"] or item["idle"]:
             continue
-        verdict = judged(policy, case_of(item))
+        verdict = judge_case(policy, case_of(item))
         said = {True: "allow", False: "deny", None: verdict.verdict.value}[item["agreed"]]
         subject = item["subject"] or {}
         rows.append(
@@ -161,7 +161,7 @@ def explain(
     if len(made_up) + (prompt_id is not None) != 1:
         raise click.UsageError("give one of PROMPT_ID, --command, --path and --url")
     case = prompt_case(prompt_id) if prompt_id is not None else made_up_case(*made_up.popitem(), folder, tool)
-    verdict = judged(load(file), case)
+    verdict = judge_case(load(file), case)
     if as_json:
         print_json(verdict.to_json())
         return
@@ -179,7 +179,7 @@ def explain(
 def try_on_the_past(since: float, file: Path | None, as_json: bool) -> None:
     """Show what the rules would have done with past prompts; this answers nothing."""
 
-    rows = past_rows(load(file), past(since), judged)
+    rows = past_rows(load(file), past(since), judge_case)
     if as_json:
         print_json(rows)
         return
@@ -313,7 +313,7 @@ def load(file: Path | None) -> Policy:
     return read_rules(path) if path.exists() else Policy()
 
 
-def judged(policy: Policy, case: Case) -> Verdict:
+def judge_case(policy: Policy, case: Case) -> Verdict:
     from atlasbridge.config.hub import own_places, shell_parser
     from atlasbridge.core.policy.judge import judge
     from atlasbridge.core.policy.rule import own_rules
@@ -323,7 +323,7 @@ def judged(policy: Policy, case: Case) -> Verdict:
 
 
 def made_up_case(kind: str, text: str, folder: Path | None, tool: str) -> Case:
-    from atlasbridge.core.daemon.rules import folds_case, leads_to
+    from atlasbridge.core.daemon.rules import folds_case, resolve_path
     from atlasbridge.core.policy.rule import Case
     from atlasbridge.core.prompt.model import Subject, SubjectKind, SubjectSource
 
@@ -331,7 +331,7 @@ def made_up_case(kind: str, text: str, folder: Path | None, tool: str) -> Case:
     target = "" if kind == "command" else text
     subject = Subject(SubjectKind(kind), text, where, SubjectSource.CALLER, True, text, target)
     person = os.path.expanduser("~")
-    return Case(subject, tool, "", where, person, any_tool=not tool, folds=folds_case(where), leads=leads_to)
+    return Case(subject, tool, "", where, person, any_tool=not tool, folds=folds_case(where), leads=resolve_path)
 
 
 def prompt_case(prompt_id: str) -> Case:

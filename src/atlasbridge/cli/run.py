@@ -103,7 +103,7 @@ def parse_run(words: Sequence[str]) -> RunOptions:
             options.hub &= word != "--no-hub"
             options.keep &= word != "--no-keep"
         else:
-            raise UsageError(f"there is no option {name}{_meant(name)}")
+            raise UsageError(f"there is no option {name}{_suggestion(name)}")
     if not rest or not rest[0]:
         raise UsageError("no program to run was named")
     options.command = rest if explicit else _without_backend(options, rest)
@@ -120,10 +120,10 @@ def _without_backend(options: RunOptions, command: list[str]) -> list[str]:
     return command
 
 
-def _meant(option: str) -> str:
-    from atlasbridge.core.session.model import meant, nearest
+def _suggestion(option: str) -> str:
+    from atlasbridge.core.session.model import did_you_mean, nearest
 
-    words = meant(nearest(option, (*_WITH_VALUE, *_SWITCHES)))
+    words = did_you_mean(nearest(option, (*_WITH_VALUE, *_SWITCHES)))
     return f": {words}" if words else ""
 
 

@@ -158,7 +158,7 @@ class MachineApi(HubApi, Protocol):
     """The methods that only the hub on its own machine has: files, live screens, audit log, questions, passkeys,
     processes."""
 
-    def sent_away(self, identity: str) -> None:
+    def login_revoked(self, identity: str) -> None:
         """The channel has revoked a login that it had created. The hub cancels this person's scheduled answers."""
 
     def aside(self, prompt_id: str, identity: str) -> tuple[float, bool]:

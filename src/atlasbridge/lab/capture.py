@@ -12,7 +12,7 @@ from atlasbridge.core.detection.events import Command, Event, ProbeAnswer, Probe
 from atlasbridge.core.detection.verdict import DetectorSettings
 from atlasbridge.core.ids import new_id, short_id
 from atlasbridge.core.prompt.model import Prompt
-from atlasbridge.core.prompt.redact import leaves, redact
+from atlasbridge.core.prompt.redact import redact, redact_outgoing
 from atlasbridge.core.recognition.dialect import Dialect
 from atlasbridge.lab.scenario_file import detect, write_scenario
 
@@ -84,7 +84,7 @@ def reported(public: dict[str, Any], tool: str, expected_type: str | None) -> di
         "tool": tool,
         "scenario_id": f"{tool}_reported_{short_id(new_id())}",
         "description": f"reported: {what}",
-        "pty_output": on_screen(leaves(str(public.get("screen", "")))),
+        "pty_output": on_screen(redact_outgoing(str(public.get("screen", "")))),
         "expected_type": expected_type,
         "rows": 40,
         "cols": 120,

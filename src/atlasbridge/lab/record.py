@@ -20,7 +20,7 @@ from types import FrameType
 from typing import IO
 
 from atlasbridge.core.clock import Clock, SystemClock
-from atlasbridge.core.prompt.redact import mask_rows, redact_text, remembered, typed_text
+from atlasbridge.core.prompt.redact import mask_rows, redact_text, typed_text, with_secret
 from ptypool.process import set_window_size, spawn_process, window_size
 
 CHUNK = 65536
@@ -80,7 +80,7 @@ class Cast:
         if not echoes:
             self._unseen += data
             if self._unseen.endswith((b"\r", b"\n")):
-                self._secrets = remembered(self._secrets, typed_text(self._unseen))
+                self._secrets = with_secret(self._secrets, typed_text(self._unseen))
                 self._unseen = b""
             text = _SPOKEN.sub(lambda key: key[0] if key[0].startswith("\x1b") else _DOT, text)
         if text:

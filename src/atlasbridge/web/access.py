@@ -404,7 +404,7 @@ class Access:
             return False
         self._save_tokens()
         self._hub_api.note("TOKEN_REVOKED", token_id=token_id)
-        self._hub_api.sent_away(f"web:token/{token.name}")
+        self._hub_api.login_revoked(f"web:token/{token.name}")
         return True
 
     def tokens(self) -> list[Token]:

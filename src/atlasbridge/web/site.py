@@ -255,7 +255,7 @@ class Site:
 
     def _send_away(self, device: Device) -> None:
         for name in (device.name, *device.former):
-            self.hub_api.sent_away(f"web:{name}")
+            self.hub_api.login_revoked(f"web:{name}")
 
     def session(self, session_id: str) -> SessionRecord | None:
         """Find a session by full or short id, with its open prompt."""

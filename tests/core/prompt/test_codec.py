@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.support.tier import examples
 
-from atlasbridge.core.prompt.codec import decode_prompt, encode_prompt, kept
+from atlasbridge.core.prompt.codec import decode_prompt, encode_prompt, for_storage
 from atlasbridge.core.prompt.keys import Only, Reach, Shows, Stands, Step, Until, When, decode_until, encode_until
 from atlasbridge.core.prompt.model import (
     Choice,
@@ -63,7 +63,7 @@ def test_what_goes_over_the_wire_comes_back_the_same(prompt: Prompt) -> None:
 @settings(max_examples=examples(100))
 @given(PROMPTS)
 def test_the_store_keeps_neither_the_raw_bytes_nor_the_text_of_the_subject(prompt: Prompt) -> None:
-    stored = kept(prompt)
+    stored = for_storage(prompt)
     assert stored.raw == b""
     if prompt.subject is not None:
         assert stored.subject is not None and stored.subject.text == ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from atlasbridge.core.session.model import Named, choose, listed, meant, nearest
+from atlasbridge.core.session.model import Named, choose, did_you_mean, join_names, nearest
 
 WEB = Named("a1b2c3d4-0000-4000-8000-000000000001", "web-api")
 WORKER = Named("a1b9c3d4-0000-4000-8000-000000000002", "web-worker")
@@ -36,14 +36,14 @@ def test_a_name_an_id_or_a_clear_beginning_is_found(said: str, found: list[Named
     assert list(choose(said, ALL).found) == found
 
 
-def test_two_of_one_name_are_both_listed() -> None:
+def test_two_of_one_name_are_both_join_names() -> None:
     twin = Named("00000000-0000-4000-8000-000000000005", "web-api")
     choice = choose("web-api", (WEB, twin))
-    assert choice.one == "" and listed(choice.found) == "a1b2c3d4 (web-api), 00000000 (web-api)"
+    assert choice.one == "" and join_names(choice.found) == "a1b2c3d4 (web-api), 00000000 (web-api)"
 
 
 def test_a_slip_gets_a_suggestion_and_nonsense_none() -> None:
     assert choose("web-ap1", ALL).near[0] == "web-api"
-    assert meant(nearest("aproval", ("approvals", "attach", "ps"))) == "did you mean approvals?"
-    assert meant(("a", "b", "c")) == "did you mean a, b or c?"
-    assert meant(nearest("xyzzy", ("approvals", "attach"))) == ""
+    assert did_you_mean(nearest("aproval", ("approvals", "attach", "ps"))) == "did you mean approvals?"
+    assert did_you_mean(("a", "b", "c")) == "did you mean a, b or c?"
+    assert did_you_mean(nearest("xyzzy", ("approvals", "attach"))) == ""

@@ -102,7 +102,7 @@ def digest_question(prompt: Prompt) -> str:
         "asked": prompt.asked,
         "choices": [[choice.value, choice.label, choice.detail] for choice in prompt.choices],
         "screen": prompt.digest,
-        "subject": prompt.subject.kept().digest if prompt.subject is not None else "",
+        "subject": prompt.subject.for_storage().digest if prompt.subject is not None else "",
     }
     return hashlib.sha256(canonical(shown).encode("ascii")).hexdigest()
 

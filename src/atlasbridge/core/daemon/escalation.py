@@ -16,11 +16,11 @@ from atlasbridge.core.policy.escalation import (
     HOUR_S,
     Attendance,
     EscalationPlan,
-    Later,
     Life,
     Notification,
     Outlook,
     Route,
+    ScheduledItem,
     listeners,
 )
 from atlasbridge.core.prompt.answer import first_line
@@ -137,9 +137,9 @@ def without_chats(routes: tuple[Route, ...]) -> tuple[Route, ...]:
 class EscalationStore(Protocol):
     """What people were told and when they want to be asked again: a hub's ledger, or the tables of a fleet server."""
 
-    def taken_steps(self, prompt_id: str, /) -> frozenset[tuple[int, str]]: ...
-    def wakes(self, prompt_id: str, /) -> list[Later]: ...
-    def heard_since(self, at: str, /) -> list[tuple[str, str]]: ...
+    def notified_steps(self, prompt_id: str, /) -> frozenset[tuple[int, str]]: ...
+    def wakes(self, prompt_id: str, /) -> list[ScheduledItem]: ...
+    def sounds_since(self, at: str, /) -> list[tuple[str, str]]: ...
 
 
 ANSWERED_S = 30.0  # after a scheduled answer is due, wait this long before notifying people again
@@ -160,7 +160,7 @@ class Planner:
         steady, wishes = self._clock.now() - self._clock.wall(), self._store.wakes(record.prompt_id)
         wakes = tuple(steady + parse_iso(one.due_at) + (ANSWERED_S if one.kind == ANSWER else 0.0) for one in wishes)
         held = [at for at, one in zip(wakes, wishes, strict=True) if not one.ended_at]
-        taken = self._store.taken_steps(record.prompt_id)
+        taken = self._store.notified_steps(record.prompt_id)
         held_until = max(held, default=float("-inf"))
         return Life(asked_at(record), record.deadline, taken, wakes=wakes, held_until=held_until)
 
@@ -187,7 +187,7 @@ class Planner:
         if self._attendance is None:
             self._attendance = Attendance(settings)
             now, wall = self._clock.now(), self._clock.wall()
-            for person, at in self._store.heard_since(iso(wall - HOUR_S)):
+            for person, at in self._store.sounds_since(iso(wall - HOUR_S)):
                 self._attendance.remember(person, now - max(0.0, wall - parse_iso(at)))
         elif self._attendance.settings is not settings:
             self._attendance.use(settings)
@@ -217,14 +217,14 @@ class Escalation:
 
     # presence at the keyboard
 
-    def heard_keys(self, session_id: str, age_s: float | None) -> None:
+    def keys_reported(self, session_id: str, age_s: float | None) -> None:
         """Records how long ago a person typed in that session's terminal; None if nobody has, or nobody is attached."""
         now = self._hub.clock.now()
         self._presence[session_id] = Presence(None if age_s is None else now - max(0.0, age_s), now)
 
-    def presence_told(self, session_id: str, age_s: float | None) -> None:
+    def presence_reported(self, session_id: str, age_s: float | None) -> None:
         """Handles a host's report: prompts that were held back for it are checked again."""
-        self.heard_keys(session_id, age_s)
+        self.keys_reported(session_id, age_s)
         for record in self._hub.ledger.open_prompts(session_id):
             self.look(record.prompt_id)
 
@@ -302,7 +302,7 @@ class Escalation:
 
     def resume(self, record: PromptRecord, session: SessionRecord) -> None:
         """Continues after a restart or a reload. Steps whose message was shown stay done; the others are repeated."""
-        self._hub.ledger.take_back_unshown(record.prompt_id, self._hub.router.just_shown(record.prompt_id))
+        self._hub.ledger.forget_unshown(record.prompt_id, self._hub.router.just_shown(record.prompt_id))
         self._escalate(record, session)
 
     def end(self, prompt_id: str) -> None:

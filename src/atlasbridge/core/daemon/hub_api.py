@@ -78,18 +78,18 @@ class LocalHubApi:
     def sessions(self, include_ended: bool = False) -> list[SessionRecord]:
         opened = {record.session_id: record.prompt_id for record in self.ledger.open_prompts()}
         return [
-            replace(self._as_its_host_says(session), open_prompt=opened.get(session.session_id, ""))
+            replace(self._with_live_state(session), open_prompt=opened.get(session.session_id, ""))
             for session in self.ledger.sessions(include_ended)
         ]
 
-    def _as_its_host_says(self, session: SessionRecord) -> SessionRecord:
+    def _with_live_state(self, session: SessionRecord) -> SessionRecord:
         link = self.hub.hosts.get(session.session_id)
         return session if link is None else replace(session, stopped=link.stopped, adapter=link.adapter)
 
     def session(self, session_id: str) -> SessionRecord | None:
         """Finds a session by its full or short id."""
         found = self.ledger.session(session_id)
-        return found and self._as_its_host_says(found)
+        return found and self._with_live_state(found)
 
     def seen_by(self, identity: str, alone: bool = True) -> LocalHubApi:
         """On a single machine, everybody who is allowed to answer can see everything."""
@@ -171,12 +171,12 @@ class LocalHubApi:
 
     # people: their names, and what they have scheduled
 
-    def sent_away(self, identity: str) -> None:
+    def login_revoked(self, identity: str) -> None:
         """A login or a token was revoked: everything scheduled by it ends. Otherwise a stolen and revoked phone would
         continue to answer in its owner's name."""
         self._end_scheduled(lambda one: one == identity)
 
-    def forget_strangers(self) -> None:
+    def drop_work_of_removed_people(self) -> None:
         """Does the same for every identity that is no longer allowed."""
         self._end_scheduled(lambda one: not is_still_allowed(one, self.hub.router.policy))
 
@@ -199,12 +199,12 @@ class LocalHubApi:
     def aside(self, prompt_id: str, identity: str) -> tuple[float, bool]:
         return self.life.escalation.aside(prompt_id, identity)
 
-    def heard_of_server(self, carries: bool | None = None) -> None:
+    def server_contacted(self, carries: bool | None = None) -> None:
         """A message from the server arrived. `carries`: whether the server notifies people in chats."""
         if self.life.escalation.delegation.heard(carries):
             self.life.escalation.look_at_all()
 
-    def server_asks(self, prompt_ids: Iterable[str]) -> None:
+    def server_notifies(self, prompt_ids: Iterable[str]) -> None:
         """The server notifies somebody in a chat about these prompts, so this hub does not have to."""
         self.life.escalation.delegation.asks(prompt_ids)
 
@@ -217,14 +217,14 @@ class LocalHubApi:
     def meeting(self) -> dict[str, Any]:
         """Returns the data by which the server detects that its store, or this one, was restored from a backup."""
         told_until, newest = self.ledger.membership.reach()
-        sessions = [one for one in self.ledger.sessions() if _goes_there(one)]
+        sessions = [one for one in self.ledger.sessions() if _is_shared(one)]
         known = {one.session_id for one in sessions}
         prompts = [one.prompt_id for one in self.ledger.open_prompts() if one.session_id in known]
         digest = digest_open(prompts, known)
         token = self.ledger.membership.token()
         return {"token": token, "digest": digest, "told_until": told_until, "newest": newest}
 
-    def to_tell(self, after: int, limit: int) -> list[dict[str, Any]]:
+    def changes_to_send(self, after: int, limit: int) -> list[dict[str, Any]]:
         """Returns the items that the server has not acknowledged, oldest first, each in its current state."""
         items = []
         for seq, kind, name in self.ledger.membership.pending(after, limit):
@@ -232,15 +232,15 @@ class LocalHubApi:
             items.append({"seq": seq, "kind": kind, "id": name, **told})
         return items
 
-    def told(self, prompt_id: str) -> bool:
+    def can_share_prompt(self, prompt_id: str) -> bool:
         """Whether the server is allowed to know of this prompt and to decide it."""
         record = self.ledger.prompt(prompt_id)
-        return record is not None and not record.prompt.secret and self.shows(record.session_id)
+        return record is not None and not record.prompt.secret and self.can_share_session(record.session_id)
 
-    def shows(self, session_id: str) -> bool:
+    def can_share_session(self, session_id: str) -> bool:
         """Whether people at the server are allowed to watch this session."""
         session = self.ledger.session(session_id)
-        return session is not None and _goes_there(session)
+        return session is not None and _is_shared(session)
 
     def use_rules(self, path: Path, text: str, digest: str) -> None:
         """Records the server's rules, writes them to `path` and applies them from now on."""
@@ -250,12 +250,12 @@ class LocalHubApi:
 
     def _session_item(self, session_id: str) -> dict[str, Any]:
         session = self.ledger.session(session_id)
-        return {"body": None} if session is None or not _goes_there(session) else {"body": session.to_json()}
+        return {"body": None} if session is None or not _is_shared(session) else {"body": session.to_json()}
 
     def _prompt_item(self, prompt_id: str) -> dict[str, Any]:
         record = self.ledger.prompt(prompt_id)
         session = self.ledger.session(record.session_id) if record else None
-        if record is None or session is None or not _goes_there(session):
+        if record is None or session is None or not _is_shared(session):
             return {"body": None}
         told = describe_raised(record, session)
         told = _without_words(told) if record.prompt.secret else {**told, "keys": encode_keys(record.prompt)}
@@ -272,7 +272,7 @@ class LocalHubApi:
         return round(max(0.0, record.deadline - self.hub.clock.now()), 1)
 
 
-def _goes_there(session: SessionRecord) -> bool:
+def _is_shared(session: SessionRecord) -> bool:
     return session.channels is None or CHANNEL in session.channels
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from atlasbridge.core.clock import iso
-from atlasbridge.core.prompt.redact import leaves
+from atlasbridge.core.prompt.redact import redact_outgoing
 
 request_id: ContextVar[str] = ContextVar("request_id", default="")  # the id of the HTTP request that is being served
 INDENT = "\n    "  # indents continuation lines, so that foreign text cannot look like a log line
@@ -23,19 +23,19 @@ class JsonLines(logging.Formatter):
             "ts": iso(record.created),
             "level": record.levelname.lower(),
             "logger": record.name.removeprefix("atlasbridge."),
-            "message": leaves(record.getMessage()),
+            "message": redact_outgoing(record.getMessage()),
         }
         if request := request_id.get():
             entry["request_id"] = request
         if record.exc_info:
-            entry["traceback"] = leaves(self.formatException(record.exc_info))
+            entry["traceback"] = redact_outgoing(self.formatException(record.exc_info))
         return json.dumps(entry, ensure_ascii=False)
 
 
 class Readable(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
-        text = f"{iso(record.created)[11:19]} {record.levelname.lower():7} {leaves(record.getMessage())}"
-        text += "\n" + leaves(self.formatException(record.exc_info)) if record.exc_info else ""
+        text = f"{iso(record.created)[11:19]} {record.levelname.lower():7} {redact_outgoing(record.getMessage())}"
+        text += "\n" + redact_outgoing(self.formatException(record.exc_info)) if record.exc_info else ""
         return text.replace("\n", INDENT)
 
 

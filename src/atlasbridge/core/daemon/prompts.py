@@ -62,7 +62,7 @@ class PromptLife:
         self.hub = hub
         self.receipts = Receipts(hub.ledger)
         self._ttl: dict[str, float] = {}
-        self._again: dict[str, asyncio.Future[PromptRecord]] = {}
+        self._asking_again: dict[str, asyncio.Future[PromptRecord]] = {}
         self.escalation = Escalation(hub)
         self.on_end: Callable[[str], None] = lambda prompt_id: None  # cancels the scheduled answers of the prompt
         # returns whether a queued instruction is typed into an idle box; then nobody is notified
@@ -105,10 +105,10 @@ class PromptLife:
         self._watch(record)
         if not self._answer_by(verdict, record, session) and not self.on_idle(record, session):
             self.escalation.begin(record, session)
-        self.hub.ledger.when_durable(lambda: self._asked_again(record))
+        self.hub.ledger.when_durable(lambda: self._finish_asking_again(record))
 
-    def _asked_again(self, record: PromptRecord) -> None:
-        again = self._again.pop(record.session_id, None)
+    def _finish_asking_again(self, record: PromptRecord) -> None:
+        again = self._asking_again.pop(record.session_id, None)
         if again is not None and not again.done():
             again.set_result(record)
 
@@ -131,14 +131,14 @@ class PromptLife:
         record = self.hub.ledger.prompt(prompt_id)
         if refusal is not None or record is None:
             return refusal or _STALE
-        future = self._again.setdefault(record.session_id, asyncio.get_running_loop().create_future())
+        future = self._asking_again.setdefault(record.session_id, asyncio.get_running_loop().create_future())
         try:
             async with asyncio.timeout(AGAIN_S):
                 raised = await asyncio.shield(future)
         except TimeoutError:
             return Reject(Refusal.STALE, "The session did not show it again; check the terminal.")
         finally:
-            self._again.pop(record.session_id, None)
+            self._asking_again.pop(record.session_id, None)
         return self.receipts.make("asked_again", "Asked again.", replace(raised, decided_value=raised.prompt_id))
 
     def request_again(self, prompt_id: str) -> Reject | None:
@@ -313,7 +313,7 @@ class PromptLife:
                 self._end(record, "prompt.withdrawn", "withdrawn", _WITHDRAWN.get(reason, reason), reason=reason)
         self.hub.hosts.tell_result(record.prompt_id, _STALE)
 
-    def prolonged(self, record: PromptRecord) -> None:
+    def deadline_moved(self, record: PromptRecord) -> None:
         self._watch(record)
         self.escalation.look(record.prompt_id)
 

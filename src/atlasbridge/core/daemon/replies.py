@@ -27,7 +27,7 @@ from atlasbridge.core.prompt.model import (
     Refusal,
     Reject,
 )
-from atlasbridge.core.prompt.redact import leaves
+from atlasbridge.core.prompt.redact import redact_outgoing
 from atlasbridge.core.routing.policy import PolicySettings, decide_allowed, is_listed
 from atlasbridge.core.routing.router import LOCAL
 from atlasbridge.core.store.prompts import Decider, RequestRecord, shown
@@ -36,7 +36,7 @@ from atlasbridge.core.values import replace
 log = logging.getLogger(__name__)
 
 REQUEST_KEY_LIMIT = 128
-ONLY_TOLD_LIMIT = 1_000
+UNRECORDED_LIMIT = 1_000
 
 
 class ReplyService:
@@ -46,7 +46,9 @@ class ReplyService:
         self._refusals = refusals
         self.settings = settings
         self._recent = RateWindow(settings.rate_limit_per_minute)
-        self._only_told: dict[str, Reject] = {}  # refusals that could not be written to disk; they count all the same
+        self._unrecorded_refusals: dict[
+            str, Reject
+        ] = {}  # refusals that could not be written to disk; they count all the same
         self.passkeys = Passkeys(hub.ledger, hub.clock, hub.router.notify)
         self.person_of: Callable[[str], str] = lambda identity: identity  # the person behind an identity; "": unknown
 
@@ -57,7 +59,7 @@ class ReplyService:
             outcome = await self.hub.rounds.take(lambda: self._act(reply), urgent=True)
         except StoreError as error:
             # a failed write of other replies in the same round does not refuse this one
-            known = self._done_before(reply)
+            known = self._earlier_outcome(reply)
             if known is None:
                 return self._refused(record, reply, Reject(Refusal.UNAVAILABLE, _NOT_RECORDED.format(error)))
             outcome = known
@@ -65,7 +67,7 @@ class ReplyService:
             case Receipt() | Reject():
                 return outcome
             case RequestRecord():
-                return await self._outcome_again(self.hub.ledger.prompt(reply.prompt_id), reply, outcome.prompt_id)
+                return await self._repeat_outcome(self.hub.ledger.prompt(reply.prompt_id), reply, outcome.prompt_id)
         typed = await self._await_typed(reply.prompt_id, outcome)
         return self._refused(record, reply, typed) if isinstance(typed, Reject) else typed
 
@@ -75,7 +77,7 @@ class ReplyService:
         The order is sent when the claim is on disk. Returns the host's future result, or the outcome of an identical
         earlier request.
         """
-        if (known := self._done_before(reply)) is not None:
+        if (known := self._earlier_outcome(reply)) is not None:
             return known
         record = self.hub.ledger.prompt(reply.prompt_id)
         outcome = self._claim(record, reply)
@@ -87,11 +89,11 @@ class ReplyService:
         self.hub.hosts.order(record, outcome, reply.identity)
         return word
 
-    def _done_before(self, reply: InboundReply) -> RequestRecord | Reject | None:
+    def _earlier_outcome(self, reply: InboundReply) -> RequestRecord | Reject | None:
         """The outcome of an identical earlier request."""
         if not reply.request_key:
             return None
-        if told := self._only_told.get(_request(reply)):
+        if told := self._unrecorded_refusals.get(_request(reply)):
             return told
         known = self.hub.ledger.request(_request(reply))
         return known and (known.refusal or known)
@@ -142,7 +144,9 @@ class ReplyService:
             record = self.hub.ledger.prompt(prompt_id)
         return _GONE if record is None else self._life.receipts.make("received", _NO_WORD, record)
 
-    async def _outcome_again(self, asked: PromptRecord | None, reply: InboundReply, prompt_id: str) -> Receipt | Reject:
+    async def _repeat_outcome(
+        self, asked: PromptRecord | None, reply: InboundReply, prompt_id: str
+    ) -> Receipt | Reject:
         """Handles a repeated request: returns the outcome of the prompt that it decided."""
         if asked is None or asked.prompt_id != prompt_id:
             return Reject(Refusal.BAD_NONCE, "The key of this request was used for another one.")
@@ -244,7 +248,7 @@ class ReplyService:
             session_id=record.session_id,
             prompt_id=record.prompt_id,
             channel=reply.channel,
-            value=None if record.prompt.secret else leaves(answer.value or answer.kind.value),
+            value=None if record.prompt.secret else redact_outgoing(answer.value or answer.kind.value),
             **decision_of(claimed),
         )
         self.hub.router.update(claimed, self._life.receipts.received(claimed), answered_in=reply.channel)
@@ -288,9 +292,9 @@ class ReplyService:
             self.hub.ledger.keep_refusal(_request(reply), prompt_id, refusal)
         except StoreError as error:
             log.error("what a request was told could not be recorded: %s", error)
-            self._only_told[_request(reply)] = refusal
-            if len(self._only_told) > ONLY_TOLD_LIMIT:
-                del self._only_told[next(iter(self._only_told))]
+            self._unrecorded_refusals[_request(reply)] = refusal
+            if len(self._unrecorded_refusals) > UNRECORDED_LIMIT:
+                del self._unrecorded_refusals[next(iter(self._unrecorded_refusals))]
 
     def close(self) -> None:
         self._refusals.close_window()

@@ -67,7 +67,7 @@ class RuleService:
         self._now = now
         self.rules = rules
         self._projects: dict[str, Policy] = {}
-        self._told: set[str] = set()
+        self._announced_digests: set[str] = set()
         # runs work that can wait until nobody waits for an answer
         self.later: Callable[[Callable[[], None]], None] = lambda call: call()
 
@@ -109,7 +109,7 @@ class RuleService:
         self.later(self.parse.warm_up)
         return verdict
 
-    def stands_against(self, grant: Grant, case: Case, session: SessionRecord) -> str:
+    def find_objection(self, grant: Grant, case: Case, session: SessionRecord) -> str:
         """Returns why this question would be asked despite such a grant; "" if it would not."""
         from atlasbridge.core.policy.judge import judge
 
@@ -135,7 +135,7 @@ class RuleService:
             real,
             folder,
             folds=folds,
-            leads=leads_to,
+            leads=resolve_path,
         )
 
     def answer(self, prompt: Prompt, verdict: Verdict) -> tuple[Answer, Decider] | None:
@@ -178,7 +178,7 @@ class RuleService:
             trusted = json.loads(kept) if kept else {}
             if trusted:
                 policy = policy.joined(self._read_project(folder, trusted["digest"], trusted["text"]))
-            self._tell_untrusted(folder, trusted.get("digest", ""))
+            self._announce_untrusted(folder, trusted.get("digest", ""))
         return policy
 
     def _read_project(self, folder: Path, digest: str, text: str) -> Policy:
@@ -190,14 +190,14 @@ class RuleService:
             self._projects[digest] = read_policy(text, self.parse, where=where, home=self.rules.home, tightens=True)
         return self._projects[digest]
 
-    def _tell_untrusted(self, folder: Path, digest: str) -> None:
+    def _announce_untrusted(self, folder: Path, digest: str) -> None:
         try:
             text = _read_small(folder / PROJECT_FILE)
         except (OSError, ValueError):  # ValueError: a name that no file can have
             return
         found = digest_text(text)
-        if found != digest and found not in self._told:
-            self._told.add(found)
+        if found != digest and found not in self._announced_digests:
+            self._announced_digests.add(found)
             state = "has changed" if digest else "is not trusted yet"
             self._router.notify(f"The rules in {folder / PROJECT_FILE} {state}: atlasbridge policy trust {folder}")
 
@@ -245,7 +245,7 @@ def _real(path: str) -> str:
         return path
 
 
-def leads_to(path: str) -> str:
+def resolve_path(path: str) -> str:
     """Resolves a path, even if it does not exist yet; "" if this hub is not allowed to read it, or if it is a symlink
     loop."""
     try:
@@ -271,7 +271,7 @@ def _read_small(path: Path) -> str:
     return data.decode("utf-8", "replace")
 
 
-TOLD_AT = "policy.told_at"
+REPORTED_AT = "policy.told_at"
 DIGEST_LOOK_S = 600.0
 MOST_COUNTED = 10_000
 
@@ -286,12 +286,12 @@ class RuleDigest:
         """Reports the decisions since the last time, when the next report is due."""
         self._hub.scheduler.set("rule-digest", self._hub.clock.now() + DIGEST_LOOK_S, self.look)
         rules, ledger, wall = self._hub.rules.rules, self._hub.ledger, self._hub.clock.wall()
-        told = ledger.recall(TOLD_AT)
-        if not told:
-            ledger.remember(TOLD_AT, iso(wall))
-        elif rules.tell == "digest" and told <= iso(wall - rules.digest_s):
-            sentence = self._sentence(told)
-            ledger.remember(TOLD_AT, iso(wall))
+        reported_at = ledger.recall(REPORTED_AT)
+        if not reported_at:
+            ledger.remember(REPORTED_AT, iso(wall))
+        elif rules.tell == "digest" and reported_at <= iso(wall - rules.digest_s):
+            sentence = self._sentence(reported_at)
+            ledger.remember(REPORTED_AT, iso(wall))
             if sentence:
                 self._hub.router.notify(sentence)
 
@@ -516,7 +516,7 @@ class RuleOperations:
             times,
             by,
         )
-        against = self._rules.stands_against(grant, case, session)
+        against = self._rules.find_objection(grant, case, session)
         if against:
             return against
         good, bad = examples(shape, case, self._rules.parse)

@@ -17,7 +17,7 @@ from atlasbridge.core.daemon.prompts import PromptLife
 from atlasbridge.core.daemon.replies import ReplyService
 from atlasbridge.core.escape import escape_controls, is_plain_line
 from atlasbridge.core.ids import new_id, short_id
-from atlasbridge.core.policy.escalation import ANSWER, SHORTEST_SNOOZE_S, SNOOZE, Later
+from atlasbridge.core.policy.escalation import ANSWER, SHORTEST_SNOOZE_S, SNOOZE, ScheduledItem
 from atlasbridge.core.prompt.answer import INSTRUCTION_LIMIT, decide_answer, label_answer, quote_answer
 from atlasbridge.core.prompt.gate import UNKNOWN
 from atlasbridge.core.prompt.model import OPEN, Answer, InboundReply, PromptRecord, Receipt, Refusal, Reject
@@ -53,13 +53,13 @@ class ScheduledAnswers:
         due = self._moment(record, when, reply.identity)
         if isinstance(due, Reject):
             return due
-        wanted = self._later(ANSWER, record, due, reply)
-        kept = self._keep(wanted, LATE_S)
-        if isinstance(kept, Reject):
-            return kept
+        wanted = self._new_item(ANSWER, record, due, reply)
+        stored = self._store(wanted, LATE_S)
+        if isinstance(stored, Reject):
+            return stored
         said = quote_answer(label_answer(record.prompt, answer))
-        sentence = f"{self._who(kept)} answers {said} {self._at(kept)}, if the prompt is still open then."
-        return self._told(record, "postponed", sentence, kept)
+        sentence = f"{self._who(stored)} answers {said} {self._at(stored)}, if the prompt is still open then."
+        return self._report(record, "postponed", sentence, stored)
 
     def snooze(self, reply: InboundReply, for_s: float) -> Receipt | Reject:
         """Notifies people again in `for_s` seconds. Until then nobody is notified, and the prompt does not expire."""
@@ -71,16 +71,16 @@ class ScheduledAnswers:
         if not SHORTEST_SNOOZE_S <= for_s <= LONGEST_SNOOZE_S:
             return Reject(Refusal.BAD_VALUE, "You can snooze a prompt for a minute to a day.")
         due = self._hub.clock.wall() + for_s
-        kept = self._keep(self._later(SNOOZE, record, due, reply), self._life.ttl_of(record))
-        if isinstance(kept, Reject):
-            return kept
-        return self._told(
-            record, "snoozed", f"{self._who(kept)} snoozed this. AtlasBridge asks again {self._at(kept)}.", kept
+        stored = self._store(self._new_item(SNOOZE, record, due, reply), self._life.ttl_of(record))
+        if isinstance(stored, Reject):
+            return stored
+        return self._report(
+            record, "snoozed", f"{self._who(stored)} snoozed this. AtlasBridge asks again {self._at(stored)}.", stored
         )
 
     def revoke(self, reply: InboundReply, beginning: str) -> Receipt | Reject:
         """Revokes a scheduled answer or a snooze. Everybody who is allowed to answer the prompt can do that."""
-        found = [one for one in self._hub.ledger.waiting_later() if one.later_id.startswith(beginning)]
+        found = [item for item in self._hub.ledger.pending_scheduled() if item.later_id.startswith(beginning)]
         if not beginning or len(found) != 1:
             return Reject(Refusal.UNKNOWN_PROMPT, "There is no such answer, or several start like that.")
         record = self._hub.ledger.prompt(found[0].prompt_id)
@@ -88,95 +88,95 @@ class ScheduledAnswers:
             return UNKNOWN
         if refusal := self._replies.refuse_person(record, reply):
             return refusal
-        ended = self._hub.ledger.end_later(found[0].later_id, "revoked", reply.identity, self._life.ttl_of(record))
+        ended = self._hub.ledger.end_scheduled(found[0].later_id, "revoked", reply.identity, self._life.ttl_of(record))
         if ended is None:
             return Reject(Refusal.NOT_OPEN, "Its time has already come.")
         self._hub.scheduler.cancel(f"later:{ended.later_id}")
-        self._life.prolonged(self._hub.ledger.prompt(record.prompt_id) or record)
+        self._life.deadline_moved(self._hub.ledger.prompt(record.prompt_id) or record)
         sentence = f"Removed{'' if ended.kind == SNOOZE else f': {_quote(ended, record)} will not be sent'}."
-        return self._told(record, "revoked", sentence, ended)
+        return self._report(record, "revoked", sentence, ended)
 
     def drop(self, gone: Callable[[str], bool]) -> int:
         ended = 0
-        for one in [one for one in self._hub.ledger.waiting_later() if gone(one.identity)]:
-            record = self._hub.ledger.prompt(one.prompt_id)
+        for item in [item for item in self._hub.ledger.pending_scheduled() if gone(item.identity)]:
+            record = self._hub.ledger.prompt(item.prompt_id)
             ttl_s = self._life.ttl_of(record) if record else None
-            if record is None or self._hub.ledger.end_later(one.later_id, "revoked", one.identity, ttl_s) is None:
+            if record is None or self._hub.ledger.end_scheduled(item.later_id, "revoked", item.identity, ttl_s) is None:
                 continue
-            self._hub.scheduler.cancel(f"later:{one.later_id}")
+            self._hub.scheduler.cancel(f"later:{item.later_id}")
             now = self._hub.ledger.prompt(record.prompt_id) or record
-            self._life.prolonged(now)
-            self._told(now, "revoked", f"Dropped: {self._who(one)} is no longer logged in.", one)
+            self._life.deadline_moved(now)
+            self._report(now, "revoked", f"Dropped: {self._who(item)} is no longer logged in.", item)
             ended += 1
         return ended
 
     def listed(self) -> list[dict[str, Any]]:
-        return [self._describe(one) for one in self._hub.ledger.waiting_later()]
+        return [self._describe(item) for item in self._hub.ledger.pending_scheduled()]
 
     def of_prompt(self, prompt_id: str) -> list[dict[str, Any]]:
         """What is scheduled for a prompt. Prompts without anything scheduled cause no query."""
         if prompt_id not in self._known:
             return []
-        return [self._describe(one) for one in self._hub.ledger.waiting_later(prompt_id)]
+        return [self._describe(item) for item in self._hub.ledger.pending_scheduled(prompt_id)]
 
     # timing
 
     def recover(self) -> None:
         """Restores the timers after a start of the hub. Entries whose prompt has ended in the meantime are ended."""
-        for one in self._hub.ledger.waiting_later():
-            record = self._hub.ledger.prompt(one.prompt_id)
+        for item in self._hub.ledger.pending_scheduled():
+            record = self._hub.ledger.prompt(item.prompt_id)
             if record is None or record.state not in OPEN:
-                done = record is not None and record.decided_by == one.identity and record.decided_at >= one.due_at
-                self._hub.ledger.end_later(one.later_id, "answered" if done else "overtaken")
+                done = record is not None and record.decided_by == item.identity and record.decided_at >= item.due_at
+                self._hub.ledger.end_scheduled(item.later_id, "answered" if done else "overtaken")
             else:
-                self._watch(one)
+                self._watch(item)
 
     def prompt_ended(self, prompt_id: str) -> None:
         if prompt_id not in self._known:
             return
         self._known.discard(prompt_id)
-        for one in self._hub.ledger.waiting_later(prompt_id):
-            self._hub.scheduler.cancel(f"later:{one.later_id}")
-            self._hub.ledger.end_later(one.later_id, "overtaken")
+        for item in self._hub.ledger.pending_scheduled(prompt_id):
+            self._hub.scheduler.cancel(f"later:{item.later_id}")
+            self._hub.ledger.end_scheduled(item.later_id, "overtaken")
 
-    def _watch(self, one: Later) -> None:
-        self._known.add(one.prompt_id)
-        left_s = parse_iso(one.due_at) - self._hub.clock.wall()
+    def _watch(self, item: ScheduledItem) -> None:
+        self._known.add(item.prompt_id)
+        left_s = parse_iso(item.due_at) - self._hub.clock.wall()
         at = self._hub.clock.now() + max(0.0, min(left_s, LOOK_S))
-        self._hub.scheduler.set(f"later:{one.later_id}", at, lambda: self._look(one))
+        self._hub.scheduler.set(f"later:{item.later_id}", at, lambda: self._look(item))
 
-    def _look(self, one: Later) -> None:
-        if parse_iso(one.due_at) > self._hub.clock.wall():
-            self._watch(one)
-        elif one.kind == SNOOZE:
-            if self._hub.ledger.end_later(one.later_id, "woken"):
-                self._life.escalation.look(one.prompt_id)
+    def _look(self, item: ScheduledItem) -> None:
+        if parse_iso(item.due_at) > self._hub.clock.wall():
+            self._watch(item)
+        elif item.kind == SNOOZE:
+            if self._hub.ledger.end_scheduled(item.later_id, "woken"):
+                self._life.escalation.look(item.prompt_id)
         else:
-            task = asyncio.get_running_loop().create_task(self._answer(one), name="later-answer")
+            task = asyncio.get_running_loop().create_task(self._answer(item), name="later-answer")
             self._under_way.add(task)
             task.add_done_callback(self._under_way.discard)
 
-    async def _answer(self, one: Later, attempt: int = 0) -> None:
+    async def _answer(self, item: ScheduledItem, attempt: int = 0) -> None:
         """The request key makes the answer count once, even if this hub dies and the next one tries again."""
         reply = InboundReply(
-            one.channel,
-            one.identity,
-            one.prompt_id,
-            one.value,
-            as_text=one.as_text,
-            place=_given_at(one),
-            request_key=f"later/{one.later_id}/{attempt}",
+            item.channel,
+            item.identity,
+            item.prompt_id,
+            item.value,
+            as_text=item.as_text,
+            place=_given_at(item),
+            request_key=f"later/{item.later_id}/{attempt}",
         )
         outcome = await self._replies.reply(reply)
-        if isinstance(outcome, Reject) and outcome.reason is Refusal.UNAVAILABLE and self._is_open(one):
+        if isinstance(outcome, Reject) and outcome.reason is Refusal.UNAVAILABLE and self._is_open(item):
             await asyncio.sleep(AGAIN_S)  # until its session reconnects or the prompt expires
-            await self._answer(one, attempt + 1)
+            await self._answer(item, attempt + 1)
             return
         given = isinstance(outcome, Receipt)
-        self._hub.ledger.end_later(one.later_id, "answered" if given else f"refused: {outcome.sentence}")
+        self._hub.ledger.end_scheduled(item.later_id, "answered" if given else f"refused: {outcome.sentence}")
         if isinstance(outcome, Reject):
-            name = self._describe(one)["name"]
-            said = _quote(one, self._hub.ledger.prompt(one.prompt_id))
+            name = self._describe(item)["name"]
+            said = _quote(item, self._hub.ledger.prompt(item.prompt_id))
             self._hub.router.notify(f"{name}: {said} was not sent: {outcome.sentence}")
 
     async def close(self) -> None:
@@ -194,61 +194,63 @@ class ScheduledAnswers:
         due = parse_when(when, wall, person.zone if person else "", find_zone)
         return due if due is not None else Reject(Refusal.BAD_VALUE, _NO_MOMENT)
 
-    def _later(self, kind: str, record: PromptRecord, due: float, reply: InboundReply) -> Later:
+    def _new_item(self, kind: str, record: PromptRecord, due: float, reply: InboundReply) -> ScheduledItem:
         answer = (reply.value, reply.as_text) if kind == ANSWER else ("", False)
-        return Later(new_id(), record.prompt_id, kind, iso(due), reply.channel, reply.identity, *answer, reply.place)
+        return ScheduledItem(
+            new_id(), record.prompt_id, kind, iso(due), reply.channel, reply.identity, *answer, reply.place
+        )
 
-    def _keep(self, wanted: Later, open_s: float) -> Later | Reject:
+    def _store(self, wanted: ScheduledItem, open_s: float) -> ScheduledItem | Reject:
         left_s = parse_iso(wanted.due_at) - self._hub.clock.wall()
-        kept = self._hub.ledger.postpone(wanted, left_s + open_s)
-        if kept is None:
+        stored = self._hub.ledger.postpone(wanted, left_s + open_s)
+        if stored is None:
             return Reject(Refusal.NOT_OPEN, "It is no longer open.")
-        made, record = kept
+        made, record = stored
         self._watch(made)
-        self._life.prolonged(record)
+        self._life.deadline_moved(record)
         return made
 
-    def _told(self, record: PromptRecord, stage: str, sentence: str, one: Later) -> Receipt:
+    def _report(self, record: PromptRecord, stage: str, sentence: str, item: ScheduledItem) -> Receipt:
         """Updates every message that shows the prompt; its deadline has changed."""
         now = self._hub.ledger.prompt(record.prompt_id) or record
-        receipt = replace(self._life.receipts.make(stage, sentence, now), by=one.identity, answer=one.later_id)
+        receipt = replace(self._life.receipts.make(stage, sentence, now), by=item.identity, answer=item.later_id)
         self._hub.stream.publish(
-            f"reply.{stage}" if one.kind == ANSWER else f"prompt.{stage}",
+            f"reply.{stage}" if item.kind == ANSWER else f"prompt.{stage}",
             session_id=record.session_id,
             prompt_id=record.prompt_id,
-            later_id=one.later_id,
-            due_at=one.due_at,
-            by=one.identity,
+            later_id=item.later_id,
+            due_at=item.due_at,
+            by=item.identity,
         )
         self._hub.router.update(now, receipt)
         return receipt
 
-    def _describe(self, one: Later) -> dict[str, Any]:
-        session, record = self._session(one.prompt_id), self._hub.ledger.prompt(one.prompt_id)
-        zone = self._zone(one.identity)
+    def _describe(self, item: ScheduledItem) -> dict[str, Any]:
+        session, record = self._session(item.prompt_id), self._hub.ledger.prompt(item.prompt_id)
+        zone = self._zone(item.identity)
         return {
-            **one.to_json(),
-            "by_name": self._who(one),
-            "what": "ask again" if one.kind == SNOOZE else f"answer {_quote(one, record)}",
-            "when": say_moment(parse_iso(one.due_at), zone, self._hub.clock.wall()),
+            **item.to_json(),
+            "by_name": self._who(item),
+            "what": "ask again" if item.kind == SNOOZE else f"answer {_quote(item, record)}",
+            "when": say_moment(parse_iso(item.due_at), zone, self._hub.clock.wall()),
             "session_id": session.session_id if session else "",
             "name": session_name(session) if session else "",
             "excerpt": record.prompt.excerpt if record else "",
         }
 
-    def _who(self, one: Later) -> str:
-        return self._hub.ledger.name_of(one.identity) or one.place or one.identity
+    def _who(self, item: ScheduledItem) -> str:
+        return self._hub.ledger.name_of(item.identity) or item.place or item.identity
 
-    def _at(self, one: Later) -> str:
-        moment = say_moment(parse_iso(one.due_at), self._zone(one.identity), self._hub.clock.wall())
-        return f"at {moment} ({short_id(one.later_id)})"
+    def _at(self, item: ScheduledItem) -> str:
+        moment = say_moment(parse_iso(item.due_at), self._zone(item.identity), self._hub.clock.wall())
+        return f"at {moment} ({short_id(item.later_id)})"
 
     def _zone(self, identity: str) -> str:
         person = self._hub.router.policy.attention.people.find(identity)
         return person.zone if person else ""
 
-    def _is_open(self, one: Later) -> bool:
-        record = self._hub.ledger.prompt(one.prompt_id)
+    def _is_open(self, item: ScheduledItem) -> bool:
+        record = self._hub.ledger.prompt(item.prompt_id)
         return record is not None and record.state in OPEN
 
     def _session(self, prompt_id: str) -> Any:
@@ -260,16 +262,16 @@ _NO_LIMIT = "Its screen shows no usage limit with a reset time; give a time inst
 _NO_MOMENT = f"Give a time: 06:00, tomorrow 9am, fri 12:00, in 2h; at most {LONGEST_S / 86400:.0f} days ahead."
 
 
-def _quote(one: Later, record: PromptRecord | None) -> str:
+def _quote(item: ScheduledItem, record: PromptRecord | None) -> str:
     """The answer as its receipt will show it."""
     if record is None:
-        return quote_answer(one.value)
-    answer = decide_answer(record.prompt, one.value, as_text=one.as_text)
-    return quote_answer(label_answer(record.prompt, answer) if isinstance(answer, Answer) else one.value)
+        return quote_answer(item.value)
+    answer = decide_answer(record.prompt, item.value, as_text=item.as_text)
+    return quote_answer(label_answer(record.prompt, answer) if isinstance(answer, Answer) else item.value)
 
 
-def _given_at(one: Later) -> str:
-    return f"{one.place}, given for later at {local_clock(one.created_at)}".lstrip(", ")
+def _given_at(item: ScheduledItem) -> str:
+    return f"{item.place}, given for later at {local_clock(item.created_at)}".lstrip(", ")
 
 
 MOST_QUEUED = 20

@@ -155,7 +155,7 @@ class Hub:
             self.replies.passkeys,
             lambda: self.rules.use(self._read_plan().rules),
         )
-        ledger.name_people_by(self.hub_api.name_of)
+        ledger.use_names(self.hub_api.name_of)
         self.rule_operations = RuleOperations(parts, self.life.answer_by_rule)
         self.operations = Operations(
             self.hub_api,
@@ -174,7 +174,7 @@ class Hub:
             home.socket, settings.transport, lambda: self._plan.settings.guests, self.caller_check.peer_of
         )
         self.server = HubServer(listener, self.sessions, self.operations.operate, self.caller_check, self.rounds)
-        ledger.tell_alarm(StoreAlarm(self.stream, self.router, clock, self._look_soon).changed)
+        ledger.watch_alarm(StoreAlarm(self.stream, self.router, clock, self._look_soon).changed)
         self._stopping = asyncio.Event()
         self._reload_wanted = asyncio.Event()
         self._checked: HubPlan | None = None
@@ -295,7 +295,7 @@ class Hub:
         self.operations.use_launchers(plan.launchers)
         self.rules.use(plan.rules)
         self.rules.get_ready()
-        self.hub_api.forget_strangers()
+        self.hub_api.drop_work_of_removed_people()
         self._add_channels()
         self.router.start()
         for record in self.ledger.open_prompts():

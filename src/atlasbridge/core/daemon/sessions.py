@@ -37,30 +37,30 @@ _KINDS: Final = ("answer", "keys")
 
 
 @frozen
-class TypedWord:
+class TypingReport:
     kind: str  # "answer" or "keys"
     prompt_id: str
     hub: tuple[int, int]  # pid and start time of the process that requested it
     age_s: float
 
 
-def read_words(told: Any) -> list[TypedWord]:
+def read_typing_reports(told: Any) -> list[TypingReport]:
     """Parses the report. Invalid items are ignored; hosts of an older version send none."""
     words = []
     for item in told if isinstance(told, list) else ():
         match item:
             case [str(kind), str(prompt_id), int(pid), int(started), int() | float() as age_s] if kind in _KINDS:
-                words.append(TypedWord(kind, prompt_id, (pid, started), float(age_s)))
+                words.append(TypingReport(kind, prompt_id, (pid, started), float(age_s)))
     return words
 
 
 def find_unasked(
-    words: list[TypedWord], hubs: Collection[tuple[int, int]], is_decided: Callable[[str], bool], kept_s: float
-) -> list[TypedWord]:
+    words: list[TypingReport], hubs: Collection[tuple[int, int]], is_decided: Callable[[str], bool], kept_s: float
+) -> list[TypingReport]:
     """Returns the items that nothing explains. If the system does not report start times, only decisions are compared.
     Items older than the store's retention are not checked."""
 
-    def explained(word: TypedWord) -> bool:
+    def explained(word: TypingReport) -> bool:
         by_hub = 0 in word.hub or word.hub in hubs
         return by_hub and (word.kind == "keys" or word.age_s > kept_s or is_decided(word.prompt_id))
 
@@ -73,7 +73,7 @@ class UnaskedTyping:
         self._kept_s = kept_s
 
     def compare(self, session_id: str, told: Any) -> None:
-        words = read_words(told)
+        words = read_typing_reports(told)
         if not words:
             return
         found = find_unasked(
@@ -104,7 +104,7 @@ class UnaskedTyping:
             return False
         return bool(record.decided_by) or self._hub.ledger.reply(prompt_id) is not None
 
-    def _alarm(self, session_id: str, word: TypedWord) -> None:
+    def _alarm(self, session_id: str, word: TypingReport) -> None:
         described = _described(session_id, word)
         self._hub.ledger.note(AuditEvent.TYPED_UNASKED, **described)
         self._found.append({**described, "ts": iso(self._hub.clock.wall())})
@@ -112,7 +112,7 @@ class UnaskedTyping:
         self._hub.stream.publish("typed.unasked", session_id=session_id, sentence=sentence)
         self._hub.router.notify(sentence)  # in every channel, whatever the session's own settings say
 
-    def _sentence(self, session_id: str, word: TypedWord) -> str:
+    def _sentence(self, session_id: str, word: TypingReport) -> str:
         session = self._hub.ledger.session(session_id)
         name = f"{session.label or session.tool} ({short_id(session_id)})" if session else short_id(session_id)
         what = "an answer" if word.kind == "answer" else "keys"
@@ -122,7 +122,7 @@ class UnaskedTyping:
         )
 
 
-def _described(session_id: str, word: TypedWord) -> dict[str, Any]:
+def _described(session_id: str, word: TypingReport) -> dict[str, Any]:
     pid, started = word.hub
     return {"session_id": session_id, "kind": word.kind, "prompt": word.prompt_id, "pid": pid, "started": started}
 
@@ -156,10 +156,10 @@ class SessionLife:
         self._hub.scheduler.cancel(f"lost:{session.session_id}")
         if message.get("integration"):
             self._integrations.add(session.session_id)
-        self._know(session)
+        self._record_session(session)
         self._life.use_ttl(session.session_id, message.get("ttl_s"))
         link.send("welcome")
-        self._life.escalation.heard_keys(session.session_id, _age(message))
+        self._life.escalation.keys_reported(session.session_id, _age(message))
         self.unasked.compare(session.session_id, message.get("words"))
         outcomes = _outcomes(message)
         shown = message.get("open")
@@ -192,7 +192,7 @@ class SessionLife:
         elif known is not None and known.state in (PromptState.EXPIRED, PromptState.CANCELED):
             link.send("closed", prompt_id=prompt_id, outcome=known.state.value)
 
-    def _know(self, session: SessionRecord) -> None:
+    def _record_session(self, session: SessionRecord) -> None:
         is_new = self._hub.ledger.session(session.session_id) is None
         self._hub.ledger.start_session(session)
         if is_new:
@@ -220,37 +220,37 @@ class SessionLife:
             case "raise":
                 session = self._hub.ledger.session(link.session_id)
                 if session is not None:
-                    self._life.escalation.heard_keys(link.session_id, _age(message))
+                    self._life.escalation.keys_reported(link.session_id, _age(message))
                     prompt, detect_s = decode_prompt(message["prompt"]), float(message.get("detect_s") or 0.0)
                     self._life.raise_prompt(session, str(message["prompt_id"]), prompt, detect_s)
             case "withdraw":
-                self._of_this(link, message, self._life.withdraw, "reason")
+                self._for_own_prompt(link, message, self._life.withdraw, "reason")
             case "typed":
-                self._of_this(link, message, self._life.typed, "outcome", "detail")
+                self._for_own_prompt(link, message, self._life.typed, "outcome", "detail")
             case "effect":
-                self._of_this(link, message, self._life.effect, "outcome", "detail")
+                self._for_own_prompt(link, message, self._life.effect, "outcome", "detail")
             case "state":
                 self._changed(link, message)
             case "presence":
-                self._life.escalation.presence_told(link.session_id, _age(message))
+                self._life.escalation.presence_reported(link.session_id, _age(message))
             case "screen":
                 link.screen_arrived(message)
             case "end":
                 self.unasked.compare(link.session_id, message.get("words"))
-                self._hear_last(link, _outcomes(message))
+                self._record_last_outcomes(link, _outcomes(message))
                 status, last = int(message.get("status", 0)), _dict_of(message.get("last"))
                 self.end(link.session_id, int(message["exit_code"]), _ending(status), last)
                 link.send("over")
             case other:
                 log.warning("a host said something unknown: %r", other)
 
-    def _hear_last(self, link: HostLink, outcomes: dict[str, str]) -> None:
+    def _record_last_outcomes(self, link: HostLink, outcomes: dict[str, str]) -> None:
         """Processes answers that were typed just before the tool ended and not reported separately."""
         for record, _ in self._hub.ledger.unsettled():
             if record.session_id == link.session_id and record.prompt_id in outcomes:
                 self._life.typed(record.prompt_id, outcomes[record.prompt_id])
 
-    def _of_this(self, link: HostLink, message: dict[str, Any], action: Any, *names: str) -> None:
+    def _for_own_prompt(self, link: HostLink, message: dict[str, Any], action: Any, *names: str) -> None:
         """Ensures that a host reports only about its own prompts."""
         record = self._hub.ledger.prompt(str(message["prompt_id"]))
         if record is None or record.session_id != link.session_id:

@@ -161,12 +161,12 @@ class LazyAnalysis:
     def hook_reported(self, message: Mapping[str, Any]) -> None:
         """Handles a report of a hook. Reports from before the analysis exists are kept."""
         from atlasbridge.core.detection.events import StructuredEventReceived
-        from atlasbridge.core.prompt.model import told_subject
+        from atlasbridge.core.prompt.model import parse_subject
 
         kind, text, source = (str(message.get(name, "")) for name in ("kind", "text", "source"))
         note, missing = str(message.get("note", "")), message.get("missing_lines")
         lines = missing if type(missing) is int and missing > 0 else 0
-        told = StructuredEventReceived(kind, text, source, told_subject(message.get("subject")), note, lines)
+        told = StructuredEventReceived(kind, text, source, parse_subject(message.get("subject")), note, lines)
         self._events.append(told)
         self.notice()
 

@@ -25,7 +25,7 @@ from atlasbridge.core.hub_connection import dial_hub
 from atlasbridge.core.peer import Peer, is_inside, look_at, meet, trace_ancestry, voucher
 from atlasbridge.core.process import own_environ, own_python, spawn_alone, start_alone
 from atlasbridge.core.prompt.model import Answer
-from atlasbridge.core.prompt.redact import leaves, mask_rows, mask_styled
+from atlasbridge.core.prompt.redact import mask_rows, mask_styled, redact_outgoing
 from atlasbridge.core.session.model import SessionRecord
 from atlasbridge.core.session.settings import SessionSettings
 from atlasbridge.core.system import OWN_FILE, POLLERR, POLLHUP, POLLIN, POLLOUT, make_poller, try_share
@@ -320,7 +320,7 @@ class HubSide:
                 "cursor_visible": screen.cursor_visible,
                 "modes": sorted(screen.modes & MODES_FOR_KEYS),
                 "alternate": screen.alternate,
-                "title": leaves(screen.title, secrets),
+                "title": redact_outgoing(screen.title, secrets),
             }
             above = screen.styled_past() if past else []
             rows = screen.styled() if styled or past else screen.lines()
@@ -331,7 +331,7 @@ class HubSide:
             message |= {"past": hidden[: len(above)], "styled": hidden[len(above) :]}
         else:
             message |= {"styled": mask_styled(rows, secrets)} if styled else {"lines": mask_rows(rows, secrets)}
-        message |= {"why": [leaves(line, secrets) for line in why]} if why else {}
+        message |= {"why": [redact_outgoing(line, secrets) for line in why]} if why else {}
         self.post(message)
         return version
 

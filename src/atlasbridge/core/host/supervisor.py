@@ -47,10 +47,10 @@ class SessionLog:
     def crash(self, event: str, error: BaseException) -> None:
         import traceback  # rarely needed, and slow to import
 
-        from atlasbridge.core.prompt.redact import leaves
+        from atlasbridge.core.prompt.redact import redact_outgoing
 
         trace = "".join(traceback.format_exception(error))
-        self.note(event, error=leaves(str(error)), trace=leaves(trace[-4000:]))
+        self.note(event, error=redact_outgoing(str(error)), trace=redact_outgoing(trace[-4000:]))
 
 
 class Beat:

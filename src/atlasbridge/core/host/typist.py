@@ -29,7 +29,7 @@ from atlasbridge.core.prompt.model import (
     SubjectKind,
     SubjectSource,
     digest_text,
-    told_subject,
+    parse_subject,
 )
 from atlasbridge.core.recognition.highlight import is_highlighted
 from atlasbridge.core.screen.view import View
@@ -64,7 +64,7 @@ class HookConnection:
 
     def offer(self, caller: WaitingHook, message: dict[str, Any]) -> None:
         """A hook has connected. One that does not wait for an answer only replaces the previous one."""
-        subject = told_subject(message.get("subject"))
+        subject = parse_subject(message.get("subject"))
         waits = message.get("answers") is True and subject is not None and subject.complete
         with self._lock:
             self._close()

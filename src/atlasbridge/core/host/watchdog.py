@@ -39,7 +39,7 @@ from atlasbridge.core.patterns import compile_next
 from atlasbridge.core.ports import WaitingProbe
 from atlasbridge.core.prompt.codec import encode_prompt
 from atlasbridge.core.prompt.model import FIRST_KEY, Prompt
-from atlasbridge.core.prompt.redact import redact_prompt, remembered, typed_text
+from atlasbridge.core.prompt.redact import redact_prompt, typed_text, with_secret
 from atlasbridge.core.screen.queries import FOCUS_GAINED, FOCUS_LOST, keys_of
 from atlasbridge.core.session.settings import SessionSettings
 from atlasbridge.core.values import replace
@@ -333,7 +333,7 @@ class StallWatchdog:
 
     def remember_secret(self, value: str) -> None:
         """From now on the value is redacted in all output of this session. It is stored only here."""
-        self._detector.secrets = remembered(self._detector.secrets, value)
+        self._detector.secrets = with_secret(self._detector.secrets, value)
 
     @property
     def behind(self) -> bool:

@@ -432,7 +432,7 @@ SHORTEST_SNOOZE_S = 60.0
 
 
 @frozen
-class Later:
+class ScheduledItem:
     """A scheduled answer or a snooze. `value` is the reply as given, interpreted when it is due; the times are wall
     times."""
 

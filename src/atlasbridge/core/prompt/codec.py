@@ -81,9 +81,9 @@ def _plain_steps(keys: Iterable[str]) -> tuple[Step, ...]:
     return tuple(Step(one.encode("latin-1")) for one in keys)
 
 
-def kept(prompt: Prompt) -> Prompt:
+def for_storage(prompt: Prompt) -> Prompt:
     """The prompt as it is stored: without raw bytes, and with a digest and the displayable text of its subject."""
-    return replace(prompt, raw=b"", subject=prompt.subject and prompt.subject.kept())
+    return replace(prompt, raw=b"", subject=prompt.subject and prompt.subject.for_storage())
 
 
 def decode_prompt(data: Mapping[str, Any]) -> Prompt:

@@ -61,7 +61,7 @@ class Subject:
         """The files of an edit, which can be several."""
         return tuple(line for line in self.target.split("\n") if line)
 
-    def kept(self) -> Subject:
+    def for_storage(self) -> Subject:
         """The subject as it is stored: a digest and the displayable text, never the text itself."""
         return replace(self, text="", digest=self.digest or digest_text(self.text))
 
@@ -77,7 +77,7 @@ class Subject:
         return {"kind": self.kind.value, "text": self.shown, **ours}
 
 
-def told_subject(data: object) -> Subject | None:
+def parse_subject(data: object) -> Subject | None:
     """Parses a subject from a hook or an event; None if it is invalid. The caller redacts what is shown."""
     if not isinstance(data, dict):
         return None

@@ -1,5 +1,5 @@
-"""Redaction: secrets become `[redacted]` before a text leaves the machine. `leaves` is the last step before every
-output.
+"""Redaction: secrets become `[redacted]` before a text leaves the machine. `redact_outgoing` is the last step before
+every output.
 
 Everything else in a text stays unchanged, including spaces and line breaks, so that a reader sees what a command does
 and that a part of it was hidden.
@@ -304,7 +304,7 @@ _FRAMES = dict.fromkeys(range(0x2500, 0x25A0), " ")
 LEAST_PIECE = 8  # a shorter piece could be an ordinary word
 
 
-def leaves(text: str, secrets: tuple[str, ...] = ()) -> str:
+def redact_outgoing(text: str, secrets: tuple[str, ...] = ()) -> str:
     """Makes `text` safe to leave this machine: without secrets, and without characters that deceive a reader."""
     return escape_controls(redact_rows(text, secrets))
 
@@ -421,7 +421,7 @@ _SEQUENCE = lazy(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|O.|.)")
 _ERASE, _CLEAR, _WORD_AWAY = b"\x7f\x08", 0x15, 0x17
 
 
-def remembered(secrets: tuple[str, ...], value: str) -> tuple[str, ...]:
+def with_secret(secrets: tuple[str, ...], value: str) -> tuple[str, ...]:
     """Adds a secret, unless it is so short or plain that hiding it would hide ordinary text."""
     value = value.strip()
     if value in secrets or not is_looked_for(value):
@@ -450,7 +450,7 @@ def redact_prompt(prompt: Prompt, secrets: tuple[str, ...] = ()) -> Prompt:
     machine."""
 
     def safe(text: str) -> str:
-        return leaves(text, secrets)
+        return redact_outgoing(text, secrets)
 
     subject = prompt.subject
     return replace(
@@ -470,7 +470,7 @@ def redact_prompt(prompt: Prompt, secrets: tuple[str, ...] = ()) -> Prompt:
 def redact_data(data: Any, secrets: tuple[str, ...] = ()) -> Any:
     """Redacts every text in it, at any depth."""
     if isinstance(data, str):
-        return leaves(data, secrets)
+        return redact_outgoing(data, secrets)
     if isinstance(data, Mapping):
         return {name: redact_data(value, secrets) for name, value in data.items()}
     return [redact_data(item, secrets) for item in data] if isinstance(data, list | tuple) else data

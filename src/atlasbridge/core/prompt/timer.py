@@ -140,7 +140,7 @@ def _words(name: str, words: list[str]) -> re.Pattern[str]:
     return re.compile(whole if name in _UNSPACED else rf"(?<![\w-])(?:{whole})(?![\w-])", re.IGNORECASE)
 
 
-def timer_may_say(prompt: Prompt) -> bool:
+def timer_can_answer(prompt: Prompt) -> bool:
     """Whether a timer is allowed to type this prompt's safe default."""
     said = prompt.safe_default
     if not said or prompt.secret or prompt.idle:

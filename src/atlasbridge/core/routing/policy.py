@@ -15,7 +15,7 @@ from atlasbridge.core.policy.escalation import (
     default_escalation,
 )
 from atlasbridge.core.prompt.model import Prompt, PromptType
-from atlasbridge.core.prompt.timer import timer_may_say
+from atlasbridge.core.prompt.timer import timer_can_answer
 from atlasbridge.core.session.model import SessionRecord
 from atlasbridge.core.values import field, frozen
 
@@ -80,7 +80,7 @@ def decide_ttl(prompt: Prompt, settings: PolicySettings) -> float:
 
 def decide_timer_default(prompt: Prompt, settings: PolicySettings) -> bool:
     """Whether the safe default is allowed to be typed when nobody has answered."""
-    return prompt.type in settings.timer_types and timer_may_say(prompt)
+    return prompt.type in settings.timer_types and timer_can_answer(prompt)
 
 
 def decide_allowed(channel: str, identity: str, *, remote: bool, prompt: Prompt, settings: PolicySettings) -> bool:

@@ -149,7 +149,7 @@ def nearest(said: str, words: Iterable[str]) -> tuple[str, ...]:
     return tuple(low[word] for word in near[:3])
 
 
-def meant(words: Sequence[str]) -> str:
+def did_you_mean(words: Sequence[str]) -> str:
     """The suggestion "did you mean a, b or c?", or an empty string."""
     if not words:
         return ""
@@ -157,6 +157,6 @@ def meant(words: Sequence[str]) -> str:
     return f"did you mean {head + ' or ' if head else ''}{words[-1]}?"
 
 
-def listed(found: Sequence[Named]) -> str:
+def join_names(found: Sequence[Named]) -> str:
     more = f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
     return ", ".join(item.shown for item in found[:_SHOWN]) + more

@@ -27,7 +27,7 @@ from atlasbridge.core.errors import StoreError
 from atlasbridge.core.ids import new_nonce
 from atlasbridge.core.operations import AuditVerdict, SeenHead
 from atlasbridge.core.policy.approval import PROOF, refusing_forms
-from atlasbridge.core.policy.escalation import ANSWER, Later
+from atlasbridge.core.policy.escalation import ANSWER, ScheduledItem
 from atlasbridge.core.policy.pattern import Shape
 from atlasbridge.core.policy.rule import Grant, GrantShape
 from atlasbridge.core.prompt.answer import decide_answer
@@ -131,17 +131,17 @@ def _sent_notices(connection: sqlite3.Connection, prompt_id: str) -> frozenset[t
     return frozenset(connection.execute("SELECT step, channel FROM notices WHERE prompt_id = ?", (prompt_id,)))
 
 
-def _scheduled(connection: sqlite3.Connection, where: str, *parameters: str) -> list[Later]:
+def _scheduled(connection: sqlite3.Connection, where: str, *parameters: str) -> list[ScheduledItem]:
     rows = connection.execute(f"SELECT {_LATER} FROM later WHERE {where} ORDER BY due_at, rowid", parameters)
-    return [_later(row) for row in rows]
+    return [_scheduled_item(row) for row in rows]
 
 
-def _later(row: tuple[Any, ...]) -> Later:
-    values: dict[str, Any] = dict(zip(Later.__match_args__, (value or "" for value in row), strict=True))
-    return Later(**{**values, "as_text": bool(values["as_text"])})
+def _scheduled_item(row: tuple[Any, ...]) -> ScheduledItem:
+    values: dict[str, Any] = dict(zip(ScheduledItem.__match_args__, (value or "" for value in row), strict=True))
+    return ScheduledItem(**{**values, "as_text": bool(values["as_text"])})
 
 
-def _end_scheduled(work: Work, found: Later, outcome: str, by: str) -> Later | None:
+def _end_scheduled(work: Work, found: ScheduledItem, outcome: str, by: str) -> ScheduledItem | None:
     """Returns None if it has already ended."""
     row = work.connection.execute(
         f"UPDATE later SET ended_at = ?, outcome = ? WHERE id = ? AND {_WAITING} RETURNING {_LATER}",
@@ -151,7 +151,7 @@ def _end_scheduled(work: Work, found: Later, outcome: str, by: str) -> Later | N
     if record is not None and found.kind == ANSWER and outcome != "answered":
         fields = {"later": found.later_id, "outcome": outcome, "decided_by": by}
         prompts.audit_prompt(work, AuditEvent.REPLY_REVOKED, record, **fields)
-    return _later(row) if row else None
+    return _scheduled_item(row) if row else None
 
 
 def _keep_open(work: Work, prompt_id: str, until_s: float, may_shorten: bool = False) -> PromptRecord | None:
@@ -162,7 +162,7 @@ def _keep_open(work: Work, prompt_id: str, until_s: float, may_shorten: bool = F
     if not may_shorten and deadline <= record.deadline:
         deadline = record.deadline
     moved_s = deadline - record.deadline
-    return prompts.prolong(work.connection, prompt_id, deadline, iso(parse_iso(record.expires_at) + moved_s))
+    return prompts.set_deadline(work.connection, prompt_id, deadline, iso(parse_iso(record.expires_at) + moved_s))
 
 
 # The table `sessions`. `insert_session` and `select_sessions` map its columns to the fields of a record.
@@ -364,12 +364,12 @@ class Ledger:
         """Why nothing can be recorded, or why audit.log is behind the store; "" if there is no problem."""
         return self.journal.fault or self.journal.alarm
 
-    def tell_alarm(self, told: Callable[[str], None]) -> None:
+    def watch_alarm(self, told: Callable[[str], None]) -> None:
         """Sets the callback for the start (with the reason) and the end ("") of an alarm. It must not write to the
         store."""
         self.journal.on_alarm = told
 
-    def name_people_by(self, name_of: Callable[[str], str]) -> None:
+    def use_names(self, name_of: Callable[[str], str]) -> None:
         """From now on, records and receipts contain the person's name besides the identity."""
         self.journal.name_of = name_of
 
@@ -513,12 +513,12 @@ class Ledger:
         with self.journal.reading() as connection:
             return _delivered(connection, prompt_id, channel)
 
-    def taken_steps(self, prompt_id: str) -> frozenset[tuple[int, str]]:
+    def notified_steps(self, prompt_id: str) -> frozenset[tuple[int, str]]:
         """Returns (escalation step, channel) of all notifications sent for this prompt."""
         with self.journal.reading() as connection:
             return _sent_notices(connection, prompt_id)
 
-    def heard_since(self, at: str) -> list[tuple[str, str]]:
+    def sounds_since(self, at: str) -> list[tuple[str, str]]:
         """Returns (person, time) of the notifications with a sound, oldest first."""
         rows = self._rows("SELECT heard, at FROM notices WHERE at >= ? AND heard <> '[]' ORDER BY at", (at,))
         return [(name, moment) for heard, moment in rows for name in json.loads(heard)]
@@ -864,7 +864,7 @@ class Ledger:
 
     # scheduled answers and snoozes
 
-    def postpone(self, wanted: Later, until_s: float) -> tuple[Later, PromptRecord] | None:
+    def postpone(self, wanted: ScheduledItem, until_s: float) -> tuple[ScheduledItem, PromptRecord] | None:
         """Stores it and keeps the prompt open for at least `until_s` seconds. An answer replaces an earlier one.
 
         Returns None if the prompt is no longer open.
@@ -878,7 +878,7 @@ class Ledger:
                 for older in _scheduled(work.connection, waiting, ANSWER, record.prompt_id):
                     _end_scheduled(work, older, "replaced", wanted.identity)
             made = replace(wanted, prompt_id=record.prompt_id, created_at=work.at)
-            values = (getattr(made, name) for name in Later.__match_args__[:10])
+            values = (getattr(made, name) for name in ScheduledItem.__match_args__[:10])
             work.connection.execute(
                 f"INSERT INTO later ({_LATER}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, NULL, '')", tuple(values)
             )
@@ -888,7 +888,9 @@ class Ledger:
             prompts.audit_prompt(work, event, record, **fields, decided_from=made.place, **said)
             return made, record
 
-    def end_later(self, later_id: str, outcome: str, by: str = "", ttl_s: float | None = None) -> Later | None:
+    def end_scheduled(
+        self, later_id: str, outcome: str, by: str = "", ttl_s: float | None = None
+    ) -> ScheduledItem | None:
         """Ends an entry with its outcome. With `ttl_s`, its prompt stays open for that many seconds from now."""
         with self.journal.write() as work:
             found = _scheduled(work.connection, "id = ?", later_id)
@@ -897,12 +899,12 @@ class Ledger:
                 _keep_open(work, ended.prompt_id, ttl_s, may_shorten=True)
             return ended
 
-    def waiting_later(self, prompt_id: str = "") -> list[Later]:
+    def pending_scheduled(self, prompt_id: str = "") -> list[ScheduledItem]:
         """The pending entries, in the order in which they are due."""
         with self.journal.reading() as connection:
             return _scheduled(connection, f"{_WAITING} AND (? = '' OR prompt_id = ?)", prompt_id, prompt_id)
 
-    def wakes(self, prompt_id: str) -> list[Later]:
+    def wakes(self, prompt_id: str) -> list[ScheduledItem]:
         """All entries of a prompt that were not revoked or replaced: people are notified again at these times."""
         with self.journal.reading() as connection:
             return _scheduled(connection, "prompt_id = ? AND outcome NOT IN ('revoked', 'replaced')", prompt_id)
@@ -957,7 +959,7 @@ class Ledger:
                     names = "[]" if cursor.rowcount == 1 else names
             return prompts.move(work, prompt_id, PromptMoved.ROUTE)
 
-    def take_back_unshown(self, prompt_id: str, shown: Iterable[str] = ()) -> frozenset[tuple[int, str]]:
+    def forget_unshown(self, prompt_id: str, shown: Iterable[str] = ()) -> frozenset[tuple[int, str]]:
         """After a restart: removes steps whose message was never shown, so that they are repeated. Returns the
         remaining steps.
 

@@ -15,7 +15,7 @@ from typing import Any, Final
 from atlasbridge.core.audit.events import EVENT_OF_MOVE, AuditEvent
 from atlasbridge.core.ids import new_id
 from atlasbridge.core.prompt.answer import TIMER, label_answer
-from atlasbridge.core.prompt.codec import decode_prompt, encode_prompt, kept
+from atlasbridge.core.prompt.codec import decode_prompt, encode_prompt, for_storage
 from atlasbridge.core.prompt.model import (
     OPEN,
     SPOKEN,
@@ -30,7 +30,7 @@ from atlasbridge.core.prompt.model import (
     Reject,
     sources,
 )
-from atlasbridge.core.prompt.timer import timer_may_say
+from atlasbridge.core.prompt.timer import timer_can_answer
 from atlasbridge.core.store.journal import Work
 from atlasbridge.core.values import field, frozen
 
@@ -68,7 +68,7 @@ def target(event: PromptMoved) -> PromptState:
 
 def insert(connection: sqlite3.Connection, record: PromptRecord, keep_raw: bool) -> None:
     prompt = record.prompt
-    body = encode_prompt(kept(prompt))
+    body = encode_prompt(for_storage(prompt))
     connection.execute(
         "INSERT INTO prompts (id, session_id, type, confidence, excerpt, body, raw, status, nonce, boot_id, deadline,"
         " created_at, expires_at, updated_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -92,7 +92,9 @@ def get(connection: sqlite3.Connection, prompt_id: str) -> PromptRecord | None:
     return found[0] if found else None
 
 
-def prolong(connection: sqlite3.Connection, prompt_id: str, deadline: float, expires_at: str) -> PromptRecord | None:
+def set_deadline(
+    connection: sqlite3.Connection, prompt_id: str, deadline: float, expires_at: str
+) -> PromptRecord | None:
     """Sets a new deadline while the prompt is open."""
     row = connection.execute(
         f"UPDATE prompts SET deadline = ?, expires_at = ? WHERE id = ? AND {IS_OPEN} RETURNING {_COLUMNS}",
@@ -266,7 +268,7 @@ def accept(
 def expire(work: Work, prompt_id: str, default: Answer | None, boot_id: str) -> PromptRecord | None:
     """The time is over, or the machine was rebooted. A default is used only where a timer is allowed to answer."""
     known = get(work.connection, prompt_id)
-    if known is None or known.boot_id != boot_id or not timer_may_say(known.prompt):
+    if known is None or known.boot_id != boot_id or not timer_can_answer(known.prompt):
         default = None
     record = change_state(
         work.connection,

@@ -100,7 +100,7 @@ class FleetLink:
             welcome = await self._enter(socket)
             self._socket, self.fault = socket, ""
             log.info("connected to the server at %s", self._membership.url)
-            self._server.heard_of_server(bool(welcome.get("chats")))
+            self._server.server_contacted(bool(welcome.get("chats")))
             await self._agree(socket, welcome)
             async with asyncio.TaskGroup() as group:
                 group.create_task(self._send_outbox(socket), name="server-outbox")
@@ -193,7 +193,7 @@ class FleetLink:
 
     def _next_items(self) -> list[dict[str, Any]]:
         items, size = [], 0
-        for item in self._server.to_tell(self._sent, BATCH):
+        for item in self._server.changes_to_send(self._sent, BATCH):
             items.append(item)
             size += len(str(item))
             if size > BATCH_CHARACTERS:
@@ -214,7 +214,7 @@ class FleetLink:
     async def _take(self, text: str) -> None:
         try:
             message = decode_message(text)
-            self._server.heard_of_server(bool(message["chats"]) if "chats" in message else None)
+            self._server.server_contacted(bool(message["chats"]) if "chats" in message else None)
             match message["m"]:
                 case "ack":
                     self._acknowledged(int(message["seq"]))
@@ -299,7 +299,7 @@ class ScreenViewers:
         try:
             async with asyncio.timeout(LOOK_S) as limit:
                 self._limits[session_id] = limit
-                if self._allowed and self._server.shows(session_id):
+                if self._allowed and self._server.can_share_session(session_id):
                     await self._send_all(session_id)
         except TimeoutError:
             pass  # the view has ended
@@ -392,7 +392,7 @@ class FleetChannel:
             case "decision":
                 self._decide(message)
             case "asks":
-                self._server.server_asks([str(one) for one in message["prompts"]])
+                self._server.server_notifies([str(one) for one in message["prompts"]])
             case "limited":
                 self._link.notice = escape_controls(str(message["sentence"])[:400], keep_lines=False)
                 log.warning("%s", self._link.notice)
@@ -411,7 +411,7 @@ class FleetChannel:
         if decision in self._deciding:
             return  # the first one is being processed and will be answered
         prompt_id = str(message["prompt_id"])
-        if not self._server.told(prompt_id):
+        if not self._server.can_share_prompt(prompt_id):
             self._tasks.hold(self._tell_outcome(decision, UNKNOWN))
             return
         self._deciding.add(decision)

@@ -19,7 +19,7 @@ from atlasbridge.core.escape import escape_controls
 from atlasbridge.core.ids import new_id
 from atlasbridge.core.newest import Newest
 from atlasbridge.core.operations import NO_PROMPT, Caller, HubAs, Kept, Operation, Refused
-from atlasbridge.core.policy.escalation import HOUR_S, SHORTEST_SNOOZE_S, SNOOZE, Later, Tone
+from atlasbridge.core.policy.escalation import HOUR_S, SHORTEST_SNOOZE_S, SNOOZE, ScheduledItem, Tone
 from atlasbridge.core.prompt.gate import LEAVE, LEAVES, UNKNOWN, refuse_reply
 from atlasbridge.core.prompt.model import InboundReply, PromptRecord, Receipt, Refusal, Reject
 from atlasbridge.core.routing.router import PromptRouter
@@ -54,7 +54,7 @@ class ChatStore:
         self.shown: dict[Place, dict[str, str]] = {}  # the messages, each with the prompt's state that it shows
         self.over: Newest[Place, list[str]] = Newest(1000)
         self.steps: dict[Key, set[tuple[int, str]]] = {}
-        self._wakes: dict[Key, list[Later]] = {}  # when people want to be asked again
+        self._wakes: dict[Key, list[ScheduledItem]] = {}  # when people want to be asked again
         self._heard: list[tuple[str, str]] = []  # (person, time) of sounds in the last hour before this process
         self._inbox: dict[str, dict[str, str]] = {}
         self._notes: dict[str, str] = {}
@@ -143,7 +143,7 @@ class ChatStore:
         self._keep_wake(key, person, due_at)
 
     def _keep_wake(self, key: Key, person: str, due_at: float) -> None:
-        self._wakes.setdefault(key, []).append(Later("", chat_id(key), SNOOZE, iso(due_at), "", person))
+        self._wakes.setdefault(key, []).append(ScheduledItem("", chat_id(key), SNOOZE, iso(due_at), "", person))
 
     def forget(self, key: Key) -> None:
         """Drop a prompt that has ended and whose messages show this."""
@@ -287,15 +287,15 @@ class FleetHubApi(ChatStore):
         asked = self._cache.asked(prompt_id)
         return self.message_ids(asked.key, channel) if asked else []
 
-    def taken_steps(self, prompt_id: str) -> frozenset[tuple[int, str]]:
+    def notified_steps(self, prompt_id: str) -> frozenset[tuple[int, str]]:
         asked = self._cache.asked(prompt_id)
         return frozenset(self.steps.get(asked.key, ())) if asked else frozenset()
 
-    def wakes(self, prompt_id: str) -> list[Later]:
+    def wakes(self, prompt_id: str) -> list[ScheduledItem]:
         asked = self._cache.asked(prompt_id)
         return self._wakes.get(asked.key, []) if asked else []
 
-    def heard_since(self, at: str) -> list[tuple[str, str]]:
+    def sounds_since(self, at: str) -> list[tuple[str, str]]:
         """What the tables told of the last hour when this process took over the chats."""
         return self._heard
 

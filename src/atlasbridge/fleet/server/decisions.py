@@ -12,7 +12,7 @@ from psycopg.types.json import Json
 
 from atlasbridge.core.ids import new_id
 from atlasbridge.core.operations import NO_PROMPT, Refused
-from atlasbridge.core.prompt.redact import leaves, redact_data
+from atlasbridge.core.prompt.redact import redact_data, redact_outgoing
 from atlasbridge.core.values import frozen
 from atlasbridge.fleet.server.audit import note, note_alone
 from atlasbridge.fleet.server.database import Database, rows
@@ -217,7 +217,7 @@ async def settle(database: Database, entered: Entered, message: Mapping[str, Any
         "id": decision_id,
         "machine_id": entered.machine_id,
         "ok": ok,
-        "stage": leaves(str(message["stage"] if ok else message["reason"])[:40]),
+        "stage": redact_outgoing(str(message["stage"] if ok else message["reason"])[:40]),
         "sentence": str(message["sentence"]).replace("\x00", "")[:1000],
     }
     if not await database.together(_settle, said):

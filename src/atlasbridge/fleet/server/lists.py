@@ -28,7 +28,7 @@ from atlasbridge.core.prompt.model import (
     PromptState,
     PromptType,
     Subject,
-    told_subject,
+    parse_subject,
 )
 from atlasbridge.core.session.model import SessionRecord, SessionState
 from atlasbridge.core.values import frozen, replace
@@ -303,7 +303,7 @@ def read_prompt(body: Mapping[str, Any]) -> Prompt:
 def _subject(told: Any) -> Subject | None:
     """The subject of a prompt. The machine sends only what people are allowed to see: all of it is shown, and no rule
     or grant is made of it here."""
-    found = told_subject(told)
+    found = parse_subject(told)
     return found and replace(found, shown=found.text, text="")
 
 
