@@ -35,6 +35,12 @@ def test_a_wrong_command_line_names_the_command_to_look_at(
     assert hint in capsys.readouterr().err
 
 
+def test_a_program_that_cannot_be_recorded_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["lab", "record", "-o", str(tmp_path / "x.cast"), "--", "no-such-program"]) == 1
+    said = capsys.readouterr().err
+    assert said.startswith("atlasbridge: no-such-program was not found") and "internal error" not in said
+
+
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a file that is always full")
 @pytest.mark.parametrize("words", [["--help"], ["--version"], ["version"]])
 def test_output_that_cannot_be_written_is_a_fault(words: list[str]) -> None:

@@ -16,6 +16,7 @@ from atlasbridge.bootstrap import build_channel, check_configuration
 from atlasbridge.channels.base import BaseChannel
 from atlasbridge.channels.registry import ChannelRegistry, SpecifiedChannel
 from atlasbridge.config.hub import allowed_people
+from atlasbridge.core.clock import SystemClock
 from atlasbridge.core.errors import ConfigError
 from atlasbridge.core.ports import HubApi
 from atlasbridge.core.prompt import Confidence, PromptEvent, PromptType
@@ -113,6 +114,31 @@ async def test_it_shows_prompts_carries_replies_and_is_told(pager: SpecifiedChan
     assert inner.notices[1:] == ["ssss: Time is over.", "ssss: The session has ended."]
     await worker.stop(1)
     assert inner.closed
+
+
+async def test_a_class_without_a_constructor_and_one_that_calls_its_bases_are_built_without_arguments() -> None:
+    class Plain(BaseChannel):
+        async def send_prompt(self, event: Any, session: Any) -> str:
+            return "m1"
+
+        async def receive_reply(self) -> Any:
+            return "p", "y"
+
+        async def notify(self, message: str, session: Any = None) -> None:
+            return None
+
+        async def close(self) -> None:
+            return None
+
+    class Calling(Plain):
+        def __init__(self) -> None:
+            super().__init__()
+
+    assert [await made().send_prompt(None, None) for made in (Plain, Calling)] == ["m1", "m1"]
+    for made in (Plain, Calling):
+        wrapped = SpecifiedChannel("mine", made, {}, cast(HubApi, OneRoomHubApi()), SystemClock())
+        assert (await wrapped.receive_reply()).identity == "mine:operator"
+        await wrapped.close()
 
 
 def test_a_channel_that_knows_its_name_is_built_as_ever() -> None:

@@ -20,6 +20,7 @@ from atlasbridge.core.session.model import SessionRecord
 
 log = logging.getLogger(__name__)
 ERRORS_SHOWN = 120  # characters
+_NONE: Any = None
 
 
 class BaseChannel(ABC):
@@ -29,9 +30,12 @@ class BaseChannel(ABC):
     # each person has their own chat, so a prompt can go only to the people who are allowed to see it
     personal: ClassVar[bool] = False
 
-    def __init__(self, settings: Mapping[str, Any], hub_api: HubApi, clock: Clock) -> None:
-        """`settings` is the channel's own table of the configuration, already checked by its pydantic model."""
-        self.settings = settings
+    def __init__(
+        self, settings: Mapping[str, Any] | None = None, hub_api: HubApi = _NONE, clock: Clock = _NONE
+    ) -> None:
+        """`settings` is the channel's own table of the configuration, already checked by its pydantic model. The hub
+        always gives all three; a class that is written from the specification asks for none."""
+        self.settings: Mapping[str, Any] = settings or {}
         self.hub_api = hub_api
         self.clock = clock
 

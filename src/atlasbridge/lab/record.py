@@ -20,7 +20,9 @@ from types import FrameType
 from typing import IO
 
 from atlasbridge.core.clock import Clock, SystemClock
+from atlasbridge.core.errors import AtlasBridgeError
 from atlasbridge.core.prompt.redact import mask_rows, redact_text, typed_text, with_secret
+from ptypool.errors import SpawnFailed
 from ptypool.process import set_window_size, spawn_process, window_size
 
 CHUNK = 65536
@@ -108,7 +110,10 @@ def record(command: Sequence[str], path: Path, clock: Clock | None = None, verba
     """
     steady = clock or SystemClock()
     rows, cols = _own_size()
-    child = spawn_process(command, size=(rows, cols))
+    try:
+        child = spawn_process(command, size=(rows, cols))
+    except SpawnFailed as error:
+        raise AtlasBridgeError(error.what(), error.what_to_do()) from error
     path.parent.mkdir(parents=True, exist_ok=True)
     with _open_private(path) as stream:
         cast = Cast(stream, rows, cols, command, steady, verbatim)
