@@ -14,6 +14,7 @@ from atlasbridge.channels.excerpt import (
     render_effects,
     title_whole,
     warn_incomplete,
+    whole_text,
 )
 from atlasbridge.channels.slack import blocks
 from atlasbridge.channels.templates import numbered, render_deadline, render_notice
@@ -107,6 +108,14 @@ def test_a_part_is_never_called_all_of_it() -> None:
     assert "missing" in title_whole(cut) and title_whole(command("ls")) == "The whole text:"
     assert warn_incomplete(cut) == "⚠ Incomplete: 10 lines are missing."
     assert "only answer No" in warn_incomplete(replace(cut, constraints={"disagrees": True}))
+
+
+def test_show_all_says_the_question_once_and_keeps_what_the_screen_does_not_show() -> None:
+    screen = "● Bash(ls)\n\n  Run this?\n ❯ 1. Yes\n   2. No"
+    asked = replace(command("ls -la"), question="Run this?", screen=screen, whole=True)
+    asked = replace(asked, subject=replace(asked.subject, complete=False))
+    assert whole_text(asked).count("Run this?") == 1 and whole_text(asked).count("ls -la") == 1
+    assert "Above the fold" in whole_text(replace(asked, question="Above the fold.\nRun this?"))
 
 
 def test_status_lists_what_asks_by_its_deadline_and_what_rests_apart() -> None:

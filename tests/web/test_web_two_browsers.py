@@ -135,7 +135,7 @@ def test_several_are_answered_at_once_after_each_was_shown_once_more(hub: Thread
     assert browser.execute_script(boxes) == 2, "a secret, a finished one or an unclear one can be marked"
     browser.find_element("xpath", "//button[text()='Yes to all']").click()
     wait_text(browser, "dialog", "shop-api")
-    assert COMMAND in text_of(browser, "dialog") and "gets “Yes”" in text_of(browser, "dialog")
+    assert COMMAND in text_of(browser, "dialog") and "Answer: “Yes”" in text_of(browser, "dialog")
     assert hub.hub.answered == []
     browser.find_element("xpath", "//button[text()='Answer these 2']").click()
     wait(browser, lambda _: len(hub.hub.answered) == 2)
@@ -309,7 +309,7 @@ def test_earlier_lines_stand_above_the_screen_and_why_is_told(hub: ThreadedHub, 
     browser.execute_script("document.querySelector('.manage').open = true")
     browser.find_element("xpath", "//button[text()='Why am I not asked?']").click()
     wait_text(browser, ".why", "it is busy: no prompt")
-    browser.find_element("xpath", "//button[contains(text(), 'report it')]").click()
+    browser.find_element("xpath", "//button[contains(text(), 'Report a missed prompt')]").click()
     wait_text(browser, ".why", "Reported")
 
 

@@ -299,11 +299,21 @@ def title_whole(prompt: Prompt) -> str:
 
 def whole_text(prompt: Prompt) -> str:
     """The whole text about this prompt, for "show more"."""
-    parts = [f"{quote.caption}:\n{quote.text}" if quote.caption else quote.text for quote in quotes_of(prompt)]
     screen = escape_controls(prompt.screen).rstrip()
+    subject = escape_controls(prompt.subject.shown).rstrip() if prompt.subject else ""
+    quotes = [
+        one for one in quotes_of(prompt) if not subject or one.text == subject or not _is_within(one.text, screen)
+    ]
+    parts = [f"{quote.caption}:\n{quote.text}" if quote.caption else quote.text for quote in quotes]
     if screen and not any(screen in part for part in parts):
         parts.append(f"{t('The screen')}:\n{screen}" if prompt.subject is not None else screen)
     return "\n\n".join(parts) if prompt.subject is not None or not screen else parts[-1]
+
+
+def _is_within(text: str, screen: str) -> bool:
+    """Whether the screen shows each line of the text, wherever it breaks its rows."""
+    shown = "".join(screen.split())
+    return all("".join(line.split()) in shown for line in text.split("\n"))
 
 
 def cut_to(text: str, room: int, size: Size = len) -> str:

@@ -321,7 +321,7 @@ def test_after_an_answer_its_receipt_is_in_sight_and_the_next_card_follows(
     browser.execute_script("scrollTo(0, 400)")
     still = browser.execute_script("return document.querySelector('.receipt').getBoundingClientRect().top")
     assert 0 <= still < 200, "the receipt scrolled out of sight"
-    assert text_of(browser, ".back") == "‹ All 5 waiting"
+    assert text_of(browser, ".back") == "‹ All 5 prompts"
     find(browser, ".receipt .close")
     click(browser, ".receipt .close")
     assert browser.find_elements("css selector", ".receipt") == []

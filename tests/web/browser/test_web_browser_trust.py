@@ -197,7 +197,7 @@ def test_an_answer_whose_receipt_was_lost_is_not_known_and_then_told(
     wait(chromium, lambda it: it.find_element("css selector", "[data-value=y]").click() or hub.hub.answered)
     wait_text(chromium, ".card.over .verdict", "“Yes” by page (this browser)")
     said = "\n".join(chromium.execute_script("return window.said"))
-    assert "not known yet" in said
+    assert "does not know yet" in said
     assert "Nothing was sent" not in said
     assert len(hub.hub.answered) == 1
     assert rough.lost >= 1
@@ -213,7 +213,7 @@ def test_an_answer_that_never_arrived_is_said_to_and_can_be_given_again(
     browser.execute_cdp_cmd("Network.enable", {})
     browser.execute_cdp_cmd("Network.setBlockedURLs", {"urls": ["*/reply"]})
     find(browser, "[data-value=y]").click()
-    wait_text(browser, ".word", "not known yet")
+    wait_text(browser, ".word", "does not know yet")
     wait_text(browser, ".word.bad", "did not arrive")
     assert hub.hub.answered == []
     browser.execute_cdp_cmd("Network.setBlockedURLs", {"urls": []})

@@ -21,7 +21,7 @@ def test_an_answer_for_later_is_given_shown_and_taken_back(hub: HubProcess, brow
     wait(browser, lambda it: it.find_elements("css selector", "[data-later]"), "what is kept")
     (kept,) = hub.json("later", "list")
     assert (kept["kind"], kept["by"]) == ("answer", "web:Chrome on Linux")
-    wait_text(browser, "[data-later]", "is answered")
+    wait_text(browser, "[data-later]", "Answers")
     wait_text(browser, ".ring span", "h")  # hours are left now, not minutes
     find(browser, ".take-back").click()
     wait(browser, lambda it: not it.find_elements("css selector", "[data-later]"), "nothing is kept")

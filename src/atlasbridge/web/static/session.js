@@ -58,7 +58,7 @@ export function sessionView(main, page, id) {
     about.textContent = session ? `${session.label ? `${session.tool} · ` : ""}${session.cwd} · ${short(id)} · ${[session.command[0].split("/").at(-1), ...session.command.slice(1)].join(" ")}` : everSeen ? t("{name} has ended", { name: short(id) }) : short(id);
     about.title = about.textContent;
     asks.hidden = !prompt;
-    if (prompt) show(asks, el("span", { cls: `tag ${prompt.constraints.idle ? "good" : "warn"}` }, prompt.constraints.idle ? t("finished") : t("asks")), el("span", { cls: "peek" }, sentence(prompt)), el("a", { cls: "button main", href: `#prompt/${prompt.prompt_id}` }, prompt.constraints.idle ? t("Give the next instruction") : t("Answer")));
+    if (prompt) show(asks, el("span", { cls: `tag ${prompt.constraints.idle ? "good" : "warn"}` }, prompt.constraints.idle ? t("finished") : t("asks")), el("span", { cls: "peek" }, sentence(prompt)), el("a", { cls: "button main", href: `#prompt/${prompt.prompt_id}` }, prompt.constraints.idle ? t("Next instruction") : t("Answer")));
     halted.hidden = !session?.stopped;
     if (waited !== session?.open_prompt) { waited = session?.open_prompt; queue.refresh(); }
     rename.value = document.activeElement === rename ? rename.value : session?.label || "";

@@ -54,6 +54,7 @@ export function typingBar(id, screen) {
       typing.checked = true;
       line.hidden = false;
       screen.node.classList.add("keys");
+      screen.node.scrollIntoView({ block: "end" }); // above the bar with the keys
       speak(t("Typing is on. Tab leaves the screen."));
       keys = new KeyStream(id, (waiting, trouble) => {
         sent.textContent = waiting ? [t("Sending 1 key|Sending {count} keys", { count: waiting }), trouble].filter(Boolean).join(": ") : "";
