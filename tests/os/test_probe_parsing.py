@@ -9,9 +9,9 @@ import sys
 
 import pytest
 
-from atlasbridge.os.tty import sockdiag
+from atlasbridge.core import sockdiag
+from atlasbridge.core.sockdiag import Connection, parse_connection
 from atlasbridge.os.tty.linux import COMPAT, NATIVE, BlockedCall, Process, Waits, parse_stat, parse_syscall
-from atlasbridge.os.tty.sockdiag import Connection, parse_connection
 
 needs_linux = pytest.mark.skipif(sys.platform != "linux", reason="asks the Linux kernel")
 

@@ -16,9 +16,10 @@ from tests.support.fake_host import FakeHost
 from tests.support.hubs import hub_process, live_hub
 from tests.support.waiting import wait_for, written
 
-from atlasbridge.core.daemon.session_processes import ASKERS, Socket, find_socket, parse_address
+from atlasbridge.core.daemon.session_processes import ASKERS, find_socket, parse_address
 from atlasbridge.core.peer import MARK, Peer
 from atlasbridge.core.prompt.gate import UNTRACED
+from atlasbridge.core.sockdiag import Socket
 
 ROOT = Path(__file__).parents[2]
 

@@ -26,8 +26,9 @@ from tests.support.tier import first_of
 from tests.support.waiting import wait_for, written
 
 from atlasbridge.core.daemon import session_processes
-from atlasbridge.core.daemon.session_processes import ask_kernel, find_session_of, is_of_this_machine
+from atlasbridge.core.daemon.session_processes import find_session_of, is_of_this_machine
 from atlasbridge.core.peer import Look, Process, own_uid, trace_ancestry
+from atlasbridge.core.sockdiag import find_connection
 
 USERS = first_of(["an ordinary user", "root"])
 WEB = "[channels.web]\nport = 0\n"
@@ -271,10 +272,10 @@ def test_the_kernel_is_asked_for_one_connection() -> None:
             listener.listen()
             with socket.create_connection((host, listener.getsockname()[1])) as link:
                 client, server = link.getsockname()[:2], link.getpeername()[:2]
-                found = ask_kernel(client, server)
+                found = find_connection(client, server)
                 assert found is not None and found.uid == own_uid() and found.inode == os.fstat(link.fileno()).st_ino
                 assert find_session_of(client, server, (), (own_uid(),)).inside_session == ""
-                assert ask_kernel((host, 1), server) is None
+                assert find_connection((host, 1), server) is None
                 assert find_session_of((host, 1), server, (), (own_uid(),)).inside_session is None
     assert is_of_this_machine("127.0.0.9") and is_of_this_machine("::ffff:127.0.0.1")
     assert not is_of_this_machine("192.0.2.77")

@@ -7,10 +7,8 @@ person.
 from __future__ import annotations
 
 import asyncio
-import errno
 import os
 import socket
-import struct
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator
 from ipaddress import IPv4Address, IPv6Address, ip_address
@@ -35,6 +33,7 @@ from atlasbridge.core.process_table import owner_of
 from atlasbridge.core.prompt.gate import OTHER_USER, UNTRACED, refuse_inside_session
 from atlasbridge.core.prompt.model import Reject
 from atlasbridge.core.session.model import SessionRecord
+from atlasbridge.core.sockdiag import Socket, find_connection
 from atlasbridge.core.values import frozen, replace
 
 LONGEST_LABEL: Final = 120
@@ -192,26 +191,11 @@ _DEEDS: Final = {
 
 _PROC = Path("/proc")
 _TABLES = ("net/tcp", "net/tcp6")
-_NETLINK_DIAG, _BY_FAMILY, _REQUEST, _ERROR = 4, 20, 1, 2
-_HEADER = struct.Struct("=IHHII")  # length, type, flags, sequence number, pid
-_WANTED = struct.Struct("=BBBBI")  # family, protocol, extensions, padding, states
-_FOUND = struct.Struct("=4x48x4x4x4xII")  # after state and addresses: uid and inode
-_PORTS = struct.Struct("!HH")
-_NO_COOKIE = b"\xff" * 8
-_PATIENCE_S = 2.0
 _TRIES = 3
 _PIDFD_GETFD = 438  # Linux 5.6, the same number on all architectures
 _MOST_FILES = 4096
 
 Address = tuple[str, int]
-
-
-@frozen
-class Socket:
-    """A connected socket of this machine; `inode` 0 means that no process has it any more."""
-
-    uid: int
-    inode: int
 
 
 @frozen
@@ -352,35 +336,13 @@ def look_up(client: Address, server: Address) -> Socket | None:
     """Finds the client's end. The kernel is asked for this one connection. Its whole table, which can miss connections
     that change while it is read, is only a fallback."""
     try:
-        return ask_kernel(_plain(client), _plain(server))
+        return find_connection(_plain(client), _plain(server))
     except OSError:
         for _ in range(_TRIES):
             tables = [table for name in _TABLES if (table := _read(_PROC / name))]
             if (found := find_socket(tables, client, server)) is not None:
                 return found
         return None
-
-
-def ask_kernel(client: Address, server: Address) -> Socket | None:
-    """Returns None if there is no such connection. Raises OSError if the kernel does not support the request."""
-    packed = [ip_address(host).packed for host, _ in (client, server)]
-    family = socket.AF_INET if len(packed[0]) == 4 else socket.AF_INET6
-    both = b"".join(address.ljust(16, b"\0") for address in packed)
-    body = _WANTED.pack(family, socket.IPPROTO_TCP, 0, 0, 0xFFFFFFFF)
-    body += _PORTS.pack(client[1], server[1]) + both + struct.pack("=I", 0) + _NO_COOKIE
-    request = _HEADER.pack(_HEADER.size + len(body), _BY_FAMILY, _REQUEST, 1, 0) + body
-    with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, _NETLINK_DIAG) as link:
-        link.settimeout(_PATIENCE_S)
-        link.sendto(request, (0, 0))
-        answer = link.recv(8192)
-    kind = _HEADER.unpack_from(answer)[1]
-    if kind == _ERROR:
-        fault = -struct.unpack_from("=i", answer, _HEADER.size)[0]
-        if fault == errno.ENOENT:
-            return None
-        raise OSError(fault, "the kernel does not tell of connections")
-    uid, inode = _FOUND.unpack_from(answer, _HEADER.size)
-    return Socket(uid, inode)
 
 
 def find_socket(tables: Iterable[str], client: Address, server: Address) -> Socket | None:

@@ -17,9 +17,9 @@ import time
 from collections.abc import Hashable, Iterable, Iterator
 from enum import Enum, auto
 
+from atlasbridge.core import sockdiag
 from atlasbridge.core.detection.events import ProbeAnswer, ProbeState
 from atlasbridge.core.values import field, frozen, mutable, replace
-from atlasbridge.os.tty import sockdiag
 from atlasbridge.os.tty.posix import TURNS, echo_and_canon, foreground_group
 
 # Process information from /proc: relations, blocked system calls of threads, descriptors.

@@ -1,27 +1,30 @@
-"""Which side sent last on TCP connections, from the kernel's socket diagnostics (NETLINK_SOCK_DIAG, no privilege
-needed).
-
-It answers one question: does one of these sockets wait for the answer to a request?
+"""Sockets of this machine, from the kernel's socket diagnostics (NETLINK_SOCK_DIAG, no privilege needed): which side
+sent last on a TCP connection, whether a socket waits for calls, what is at its other end, and whose it is.
 """
 
 from __future__ import annotations
 
+import errno
+import os
 import socket
 import struct
 from collections.abc import Iterable
+from ipaddress import ip_address
 
 from atlasbridge.core.values import frozen
 
 _NETLINK_SOCK_DIAG = 4
 _SOCK_DIAG_BY_FAMILY = 20
-_REQUEST_DUMP = 0x301
+_REQUEST, _REQUEST_DUMP = 0x001, 0x301
 _DONE, _ERROR = 3, 2
 _INFO = 2  # attribute with struct tcp_info
 _ESTABLISHED, _SYN_SENT, _LISTEN = 1, 2, 10
 _STATES = 1 << _ESTABLISHED | 1 << _SYN_SENT | 1 << _LISTEN
 _MAX_MESSAGES = 200  # of up to 32 KB; a busy server has too many sockets for a long look
 _UNIX_SHOW_PEER, _UNIX_PEER = 4, 2
+_PATIENCE_S = 1.0
 _STREAMING_MS = 300
+_NO_COOKIE = b"\xff" * 8
 
 
 @frozen
@@ -90,11 +93,10 @@ def connections() -> list[Connection]:
     """TCP sockets of this network namespace; empty if the kernel does not answer."""
     found: list[Connection] = []
     try:
-        with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW | socket.SOCK_CLOEXEC, _NETLINK_SOCK_DIAG) as netlink:
-            netlink.settimeout(0.5)
+        with _open() as netlink:
             for family in (socket.AF_INET, socket.AF_INET6):
                 body = struct.pack("=BBBBI48x", family, socket.IPPROTO_TCP, 1 << (_INFO - 1), 0, _STATES)
-                netlink.send(_message(body))
+                netlink.send(_message(body, _REQUEST_DUMP))
                 for message in _replies(netlink):
                     found.append(parse_connection(message))
     except OSError:
@@ -102,8 +104,25 @@ def connections() -> list[Connection]:
     return found
 
 
-def _message(body: bytes) -> bytes:
-    return struct.pack("=IHHII", 16 + len(body), _SOCK_DIAG_BY_FAMILY, _REQUEST_DUMP, 1, 0) + body
+def _open() -> socket.socket:
+    netlink = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW | socket.SOCK_CLOEXEC, _NETLINK_SOCK_DIAG)
+    netlink.settimeout(_PATIENCE_S)
+    return netlink
+
+
+def _message(body: bytes, flags: int) -> bytes:
+    return struct.pack("=IHHII", 16 + len(body), _SOCK_DIAG_BY_FAMILY, flags, 1, 0) + body
+
+
+def _ask_one(body: bytes) -> bytes:
+    """The answer about one socket, with its attributes. Raises OSError with the kernel's reason if there is none."""
+    with _open() as netlink:
+        netlink.send(_message(body, _REQUEST))
+        data = netlink.recv(8192)
+    if struct.unpack_from("=H", data, 4)[0] == _ERROR:
+        fault = -struct.unpack_from("=i", data, 16)[0]
+        raise OSError(fault, os.strerror(fault))
+    return data[16:]
 
 
 def _replies(netlink: socket.socket) -> list[bytes]:
@@ -160,16 +179,33 @@ def unix_peer(inode: int) -> int:
 def _unix_state(inode: int) -> bytes:
     """One struct unix_diag_msg with its attributes; empty if there is none or it is unknown."""
     body = struct.pack("=BBHIIIII", socket.AF_UNIX, 0, 0, 0xFFFFFFFF, inode, _UNIX_SHOW_PEER, 0xFFFFFFFF, 0xFFFFFFFF)
-    header = struct.pack("=IHHII", 16 + len(body), _SOCK_DIAG_BY_FAMILY, 1, 1, 0)
     try:
-        with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW | socket.SOCK_CLOEXEC, _NETLINK_SOCK_DIAG) as netlink:
-            netlink.settimeout(0.5)
-            netlink.send(header + body)
-            data = netlink.recv(8192)
+        return _ask_one(body)
     except OSError:
         return b""
-    kind = struct.unpack_from("=H", data, 4)[0] if len(data) >= 32 else _ERROR
-    return data[16:] if kind == _SOCK_DIAG_BY_FAMILY else b""
+
+
+@frozen
+class Socket:
+    """A connected socket of this machine; `inode` 0 means that no process has it any more."""
+
+    uid: int
+    inode: int
+
+
+def find_connection(client: tuple[str, int], server: tuple[str, int]) -> Socket | None:
+    """The client's end of this TCP connection; None if there is none. Raises OSError if the kernel does not answer."""
+    packed = [ip_address(host).packed for host, _ in (client, server)]
+    family = socket.AF_INET if len(packed[0]) == 4 else socket.AF_INET6
+    both = b"".join(address.ljust(16, b"\0") for address in packed)
+    ends = struct.pack("!HH", client[1], server[1]) + both + struct.pack("=I", 0) + _NO_COOKIE
+    try:
+        data = _ask_one(struct.pack("=BBBBI", family, socket.IPPROTO_TCP, 0, 0, 0xFFFFFFFF) + ends)
+    except OSError as error:
+        if error.errno == errno.ENOENT:
+            return None
+        raise
+    return Socket(*struct.unpack_from("=II", data, 64))
 
 
 def socket_inode(link: str) -> int:
