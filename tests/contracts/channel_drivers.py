@@ -249,7 +249,8 @@ class MatrixDriver(Driver):
 
     def build(self, hub: MiniHub) -> BaseChannel:
         settings = {"homeserver": self.server.url, "access_token": TOKEN, "room": ROOM, "allowed_users": ["@ada:fake"]}
-        return MatrixChannel({**settings, "backoff_first_s": 0.02, "poll_timeout_s": 1}, hub, SystemClock())
+        quick = {"backoff_first_s": 0.02, "poll_timeout_s": 1, "messages_per_s": 1000.0}
+        return MatrixChannel({**settings, **quick}, hub, SystemClock())
 
     async def answer(self, record: PromptRecord, value: str) -> None:
         await self.server.until(lambda: self.server.calls_of("sync"), "the first sync")
