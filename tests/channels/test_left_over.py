@@ -29,58 +29,6 @@ def telegram_on(server: FakeTelegram, hub_api: MiniHub) -> TelegramChannel:
     return TelegramChannel(telegram_settings(server), hub_api, SystemClock())
 
 
-async def test_a_click_acknowledged_before_a_crash_answers_after_it(slack: FakeSlack, hub_api: MiniHub) -> None:
-    ada = slack.person("U0ADA")
-    record = hub_api.add_prompt(hub_api.add_session(), prompts.YES_NO)
-    dying = slack_on(slack, hub_api)
-    await dying.start()  # nobody routes: what it hears is never decided
-    await slack.until(lambda: slack.sockets, "the socket")
-    await hub_api.ask(dying, record)
-    click = ada.click(ada.last(), "Yes")
-    await slack.until(lambda: click.acked, "the acknowledgement")
-    await dying.close()
-    assert hub_api.answers == {} and len(hub_api.pending_updates("slack")) == 1
-    async with serving(hub_api, slack_on(slack, hub_api)):
-        await slack.until(lambda: hub_api.answers, "the answer")
-        await slack.until(lambda: not hub_api.pending_updates("slack"), "the end of it")
-    async with serving(hub_api, slack_on(slack, hub_api)):
-        await slack.until(lambda: len(slack.sockets) == 1, "the third socket")
-    assert [reply.value for reply in hub_api.replies] == ["y"]
-
-
-async def test_a_tap_confirmed_before_a_crash_answers_after_it(server: FakeTelegram, hub_api: MiniHub) -> None:
-    ada = server.person(ADA)
-    record = hub_api.add_prompt(hub_api.add_session(), prompts.YES_NO)
-    dying = telegram_on(server, hub_api)
-    await dying.start()
-    await hub_api.ask(dying, record)
-    ada.tap(ada.last(), "No")
-    await server.until(lambda: server.unconfirmed() == 0, "the confirmation")
-    await dying.close()
-    assert hub_api.answers == {} and len(hub_api.pending_updates("telegram")) == 1
-    async with serving(hub_api, telegram_on(server, hub_api)):
-        await server.until(lambda: hub_api.answers, "the answer")
-        await server.until(lambda: not hub_api.pending_updates("telegram"), "the end of it")
-    assert [reply.value for reply in hub_api.replies] == ["n"]
-
-
-async def test_words_that_named_no_prompt_are_not_guessed_about_a_second_time(
-    slack: FakeSlack, hub_api: MiniHub
-) -> None:
-    ada = slack.person("U0ADA")
-    dying = slack_on(slack, hub_api)
-    await dying.start()
-    await slack.until(lambda: slack.sockets, "the socket")
-    await hub_api.ask(dying, hub_api.add_prompt(hub_api.add_session(), prompts.TEXT))
-    slack.pass_time(5)
-    ada.write("blue")
-    await slack.until(lambda: hub_api.pending_updates("slack"), "the inbox")
-    await dying.close()
-    async with serving(hub_api, slack_on(slack, hub_api)):
-        await slack.until(lambda: any("restarted" in str(m) for m in ada.sees()), "the sentence")
-    assert hub_api.answers == {}
-
-
 async def test_what_was_withheld_or_makes_no_sense_does_not_make_the_channel_deaf(
     server: FakeTelegram, slack: FakeSlack, hub_api: MiniHub
 ) -> None:

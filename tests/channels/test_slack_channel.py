@@ -212,48 +212,6 @@ async def test_a_forged_button_never_answers(slack: FakeSlack, hub_api: MiniHub,
     assert hub_api.answers == {}
 
 
-async def test_a_secret_is_neither_asked_for_nor_taken_nor_kept(
-    slack: FakeSlack, hub_api: MiniHub, slack_channel: SlackChannel
-) -> None:
-    ada = slack.person(ADA)
-    await hub_api.ask(slack_channel, hub_api.add_prompt(hub_api.add_session(), prompts.SECRET))
-    assert rows(ada.last()) == [] and "Chat never carries secrets" in written(ada.last())
-    ada.write("hunter2", thread=ada.last())
-    await slack.until(lambda: "Delete your message" in written(ada.last()), "the refusal")
-    assert hub_api.replies == [] and "hunter2" not in json.dumps(list(hub_api.inbox.values()))
-
-
-async def test_show_more_answers_in_the_thread_and_long_output_is_a_file(
-    slack: FakeSlack, hub_api: MiniHub, slack_channel: SlackChannel
-) -> None:
-    ada = slack.person(ADA)
-    await hub_api.ask(slack_channel, hub_api.add_prompt(hub_api.add_session(), prompts.UNKNOWN))
-    asked = ada.last()
-    ada.click(asked, "Show last output")
-    await slack.until(lambda: len(ada.sees()) == 2, "the screen")
-    assert ada.last()["thread_ts"] == asked["ts"] and "line 12" in written(ada.last())
-    await hub_api.ask(slack_channel, hub_api.add_prompt(hub_api.add_session(), prompts.LONG))
-    ada.click(ada.last(), "Show last output")
-    await slack.until(lambda: slack.files and any("files" in one for one in ada.sees()), "the file")
-    assert list(slack.files.values()) == [b"x" * 9000]
-
-
-async def test_plain_words_in_a_direct_message_mean_the_only_prompt_or_are_asked_back(
-    slack: FakeSlack, hub_api: MiniHub, slack_channel: SlackChannel
-) -> None:
-    ada = slack.person(ADA)
-    record = hub_api.add_prompt(hub_api.add_session(), prompts.IDLE)
-    await hub_api.ask(slack_channel, record)
-    slack.pass_time(5)
-    ada.write("go on")
-    await slack.until(lambda: record.prompt_id in hub_api.answers, "the answer")
-    with slack.no_time_to_read():
-        await hub_api.ask(slack_channel, hub_api.add_prompt(hub_api.add_session(), prompts.TEXT))
-        ada.write("which?")
-    await slack.until(lambda: "Which one do you mean?" in written(ada.last()), "the question back")
-    assert len(hub_api.answers) == 1
-
-
 async def test_whoever_answered_in_words_is_named(slack: FakeSlack, hub_api: MiniHub) -> None:
     ada = slack.person(ADA)
     channel = SlackChannel(slack_settings(slack), hub_api, SystemClock())
@@ -262,19 +220,6 @@ async def test_whoever_answered_in_words_is_named(slack: FakeSlack, hub_api: Min
         await hub_api.ask(channel, hub_api.add_prompt(hub_api.add_session(), prompts.TEXT))
         ada.write("blue", thread=ada.last())
         await slack.until(lambda: "“blue” · Ada · " in str(ada.last()), "her name on the prompt")
-
-
-async def test_edits_are_told_to_change_nothing(
-    slack: FakeSlack, hub_api: MiniHub, slack_channel: SlackChannel
-) -> None:
-    ada = slack.person(ADA)
-    record = hub_api.add_prompt(hub_api.add_session(), prompts.TEXT)
-    await hub_api.ask(slack_channel, record)
-    message = ada.write("first", thread=ada.last())
-    await slack.until(lambda: record.prompt_id in hub_api.answers, "the answer")
-    ada.edit(message, "second")
-    await slack.until(lambda: "An edit changes nothing" in written(ada.last()), "the notice")
-    assert len(hub_api.replies) == 1
 
 
 async def test_a_channel_takes_part_only_when_opted_in_and_only_in_threads(slack: FakeSlack, hub_api: MiniHub) -> None:

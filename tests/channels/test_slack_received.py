@@ -59,30 +59,6 @@ async def test_a_file_that_slack_does_not_give_or_that_is_too_large_says_so(tmp_
         assert os.listdir(tmp_path) == []
 
 
-async def test_a_voice_note_is_shown_in_words_and_answers_only_after_a_click() -> None:
-    async with stage("slack", transcriber=HEARING) as on:
-        record = await on.ask(prompts.IDLE)
-        on.clock.advance(5)
-        on.person.send_file("audio_message.m4a", b"a test\n for it", mimetype="audio/mp4")
-        heard = await on.reads("🎙 “Add a test for it”")
-        assert on.hub_api.replies == []
-        on.press(heard, "project")
-        await on.until(lambda: record.prompt_id in on.hub_api.answers, "the answer")
-        assert on.hub_api.answers[record.prompt_id].value == "Add a test for it"
-
-
-async def test_a_voice_note_without_a_transcriber_or_for_a_secret_is_not_taken() -> None:
-    async with stage("slack") as on:
-        on.hub_api.add_session()
-        on.person.send_file("audio_message.m4a", b"yes", mimetype="audio/mp4")
-        await on.reads("no `transcriber` for Slack")
-    async with stage("slack", transcriber=HEARING) as on:
-        record = await on.ask(prompts.SECRET)
-        on.person.send_file("audio_message.m4a", b"hunter2", mimetype="audio/mp4", thread=on.message_of(record))
-        await on.reads("Secrets are never taken in a chat")
-        assert on.hub_api.replies == [] and "hunter2" not in on.all_text()
-
-
 async def test_each_session_has_a_thread_in_a_channel_and_what_is_written_there_is_about_it() -> None:
     hub_api = MiniHub()
     with FakeSlack(ack_s=1.0) as slack:

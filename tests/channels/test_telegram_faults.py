@@ -190,40 +190,6 @@ async def test_an_update_is_confirmed_only_after_it_is_in_the_inbox(server: Fake
         await server.until(lambda: server.unconfirmed() == 0, "the confirmation")
 
 
-async def test_a_tap_that_was_in_the_inbox_when_the_hub_died_is_taken_up_again(
-    server: FakeTelegram, hub_api: MiniHub
-) -> None:
-    ada = server.person(ADA)
-    record = hub_api.add_prompt(hub_api.add_session(), prompts.YES_NO)
-    first = TelegramChannel(telegram_settings(server), hub_api, SystemClock())
-    await first.start()
-    await hub_api.ask(first, record)
-    ada.tap(ada.last(), "Yes")  # nobody asks for replies: the hub dies before the gate has seen it
-    await server.until(lambda: hub_api.inbox, "the inbox")
-    await first.close()
-    second = TelegramChannel(telegram_settings(server), hub_api, SystemClock())
-    async with serving(hub_api, second):
-        await server.until(lambda: record.prompt_id in hub_api.answers, "the answer")
-
-
-async def test_a_plain_text_seen_by_a_dead_hub_is_asked_for_again_instead_of_guessed(
-    server: FakeTelegram, hub_api: MiniHub
-) -> None:
-    ada = server.person(ADA)
-    session = hub_api.add_session()
-    first = TelegramChannel(telegram_settings(server), hub_api, SystemClock())
-    await first.start()
-    await hub_api.ask(first, hub_api.add_prompt(session, prompts.TEXT))
-    server.pass_time(5)
-    ada.write("blue")
-    await server.until(lambda: hub_api.inbox, "the inbox")
-    await first.close()
-    second = TelegramChannel(telegram_settings(server), hub_api, SystemClock())
-    async with serving(hub_api, second):
-        await server.until(lambda: "AtlasBridge restarted" in ada.last()["text"], "the question")
-    assert hub_api.answers == {}
-
-
 async def test_a_revoked_token_is_shown_in_the_health(server: FakeTelegram, hub_api: MiniHub) -> None:
     settings = telegram_settings(server, bot_token="1:revoked")
     channel = TelegramChannel(settings, hub_api, SystemClock())

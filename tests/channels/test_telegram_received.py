@@ -53,18 +53,6 @@ async def test_a_file_goes_to_the_session_whose_message_it_replies_to(tmp_path: 
         assert len(list((one / "from-chat").iterdir())) == 1
 
 
-async def test_a_voice_note_is_shown_in_words_and_answers_only_after_a_tap() -> None:
-    async with stage("telegram", transcriber=HEARING) as on:
-        record = await on.ask(prompts.IDLE)
-        on.clock.advance(5)
-        on.person.send_file("voice", b"a test\n for it")
-        heard = await on.reads("🎙 “Add a test for it”")
-        assert on.hub_api.replies == []
-        on.press(heard, "project")
-        await on.until(lambda: record.prompt_id in on.hub_api.answers, "the answer")
-        assert on.hub_api.answers[record.prompt_id].value == "Add a test for it"
-
-
 @pytest.mark.parametrize(
     ("command", "told"),
     [
@@ -80,14 +68,6 @@ async def test_a_voice_note_that_cannot_be_heard_says_so(command: list[str], tol
         on.person.send_file("voice", b"yes")
         await on.reads(told)
         assert on.hub_api.replies == []
-
-
-async def test_a_voice_note_never_answers_a_secret() -> None:
-    async with stage("telegram", transcriber=HEARING) as on:
-        record = await on.ask(prompts.SECRET)
-        on.person.send_file("voice", b"hunter2", on.message_of(record))
-        await on.reads("Secrets are never taken in a chat")
-        assert on.hub_api.replies == [] and "hunter2" not in on.all_text()
 
 
 async def test_a_forum_gets_a_topic_for_each_session_and_commands_there_are_about_it(

@@ -65,6 +65,19 @@ class Stage:
             return self.person.tap(message, label)
         return self.person.click(message, label)
 
+    def speak(self, sound: bytes, reply_to: Message | None = None) -> None:
+        """Send a voice note."""
+        if isinstance(self.server, FakeTelegram):
+            self.person.send_file("voice", sound, reply_to)
+        else:
+            self.person.send_file("audio_message.m4a", sound, mimetype="audio/mp4", thread=reply_to)
+
+    def files(self) -> list[bytes]:
+        """What this person was sent as files."""
+        if isinstance(self.server, FakeTelegram):
+            return [one["_content"] for one in self.person.sees() if "_content" in one]
+        return list(self.server.files.values())
+
     def buttons(self, message: Message) -> list[str]:
         return buttons_of(message)
 
@@ -110,15 +123,16 @@ async def stage(
             yield Stage(hub, server, channel, person, clock)
 
 
+def channel_at(server: Any, hub: MiniHub, **settings: Any) -> Any:
+    if isinstance(server, FakeTelegram):
+        return TelegramChannel(telegram_settings(server, **settings), hub, SystemClock())
+    return SlackChannel(slack_settings(server, **settings), hub, SystemClock())
+
+
 @asynccontextmanager
 async def playing(name: str, server: Any, hub: MiniHub, **settings: Any) -> AsyncIterator[Any]:
-    made: Any
-    if name == "telegram":
-        made = TelegramChannel(telegram_settings(server, **settings), hub, SystemClock())
-    else:
-        person_room = server.dm_with("U0ADA")
-        assert person_room
-        made = SlackChannel(slack_settings(server, **settings), hub, SystemClock())
+    made = channel_at(server, hub, **settings)
+    assert name == "telegram" or server.dm_with("U0ADA")
     async with serving(hub, made):
         if name == "slack":
             await server.until(lambda: server.sockets, "the socket")
