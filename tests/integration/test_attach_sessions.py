@@ -92,6 +92,18 @@ def test_the_detach_key_leaves_and_attach_comes_back_redrawn(home: Path) -> None
     wait_no_session(home)
 
 
+def test_the_words_after_a_detach_are_below_what_was_on_the_terminal_before(home: Path) -> None:
+    """`run` begins where the terminal's cursor is, not in its first row."""
+    run = (*ATLASBRIDGE, "run", "--no-hub", "sh", "-c", "printf 'asks: '; exec sleep 1000")
+    with Terminal(("sh", "-c", 'seq 8; "$@"', "sh", *run), home) as terminal:
+        terminal.wait_for("asks:")
+        terminal.type(b"\x1dd")
+        assert terminal.wait_exit() == 120
+        lines = [line.rstrip() for line in terminal.screen.lines()]
+        assert lines[:9] == [*map(str, range(1, 9)), "asks:"]
+        assert lines[9].startswith("atlasbridge: detached")
+
+
 def test_the_prefix_twice_sends_it_once_and_other_keys_follow_it(home: Path) -> None:
     script = """
 import os, tty
@@ -182,7 +194,7 @@ def test_several_sessions_need_a_name(home: Path) -> None:
             starter.wait_exit()
     with attach(home) as terminal:
         assert terminal.wait_exit() == 1
-        assert "several sessions run" in terminal.text()
+        assert "several sessions are running" in terminal.text()
 
 
 def test_a_tool_that_stops_itself_gives_the_terminal_back_until_it_continues(home: Path) -> None:

@@ -93,10 +93,10 @@ def _switches_on(screen: Screen) -> list[str]:
 
 def render_parting(screen: Screen) -> bytes:
     """Like `render_farewell`, and moves the cursor to a fresh line below the content, so that the next message is
-    separate."""
-    last = _last_row(screen)
-    fresh = screen.alternate or (screen.cursor[1] == 0 and screen.cursor[0] > last)
-    below = b"" if fresh else b"\x1b[%d;1H\r\n" % (max(last, screen.cursor[0]) + 1)
+    separate. Only relative: the terminal's first row is not the screen's if `run` was typed below other output."""
+    last, (row, col) = _last_row(screen), screen.cursor
+    fresh = screen.alternate or (col == 0 and row > last)
+    below = b"" if fresh else b"\r" + b"\n" * (max(last, row) - row + 1)
     return render_farewell(screen) + below
 
 
