@@ -28,8 +28,8 @@ STEP   = @step() { echo "$$1 ..."; shift; begun=$$(date +%s); "$$@" || exit; ech
 .DEFAULT_GOAL := help
 .PHONY: help run test test-landing test-main-paths test-zygote test-all test-tools lint lock format hooks coverage bench lab lab-real torture reference docs clean
 
-help: ## what can be made
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
+help: ## list the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-15s %s\n", $$1, $$2}'
 
 $(INSTALLED): pyproject.toml
 	@command -v $(PYTHON) >/dev/null || { echo "Python 3.11 or newer is needed: install it, or say make PYTHON=/path/to/python3 ..." >&2; exit 2; }
@@ -46,22 +46,22 @@ $(READY): $(INSTALLED)
 	$(STEP) "installing test packages (a minute)" $(PIP) --group dev
 	@touch $@
 
-run: $(INSTALLED) ## the demo: a sample agent that asks questions; make run TOOL=claude runs a real tool
-	@if [ -n "$(TOOL)" ]; then $(BIN)/atlasbridge run $(TOOL) $(ARGS); else $(BIN)/atlasbridge demo; fi
+run: $(INSTALLED) ## the demo: a sample agent asks six questions; make run TOOL=claude runs a real tool
+	@if [ -n "$(TOOL)" ]; then $(BIN)/atlasbridge run $(TOOL) $(ARGS); else $(BIN)/atlasbridge demo || test $$? -eq 130; fi   # 130: Ctrl-C ended it
 
-test: $(READY) ## the tests that need Python alone: every promise, with the real program in a real terminal
+test: $(READY) ## the tests that need only Python: every promise, with the real program in a real terminal
 	$(PYTEST) $(QUICK) $(ARGS)
 
 test-landing test-main-paths: JOBS = $(shell expr $$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2) + 1)
-test-landing: $(READY) ## the rest: long rounds, a fleet server on PostgreSQL, two browsers, full-screen programs
+test-landing: $(READY) ## the other tests: long rounds, a fleet server on PostgreSQL, two browsers, full-screen programs
 	tools/install-extras landing
 	LANDING=1 $(PYTEST) -m "landing or heavy or browser" $(ARGS)
 
-test-main-paths: $(READY) ## of test-landing, what every change must pass: a fleet server on PostgreSQL, the page in a browser, spares of the zygote, the hub of its own user
+test-main-paths: $(READY) ## the part of test-landing that every change must pass: a fleet server on PostgreSQL, the page in a browser, the zygote's spare host, the system hub
 	tools/install-extras main
 	LANDING=1 $(PYTEST) -m "landing or heavy or browser" $(MAIN_PATHS) $(ARGS)
 
-test-zygote: $(READY) ## the tests of `run`, with the zygote as users have it
+test-zygote: $(READY) ## the tests of `run` with the zygote, as users have it
 	LANDING=1 WITH_ZYGOTE=1 $(PYTEST) $(QUICK) $(OF_RUN) $(ARGS)
 
 test-all: test test-landing test-zygote ## everything; installs what it needs
@@ -73,7 +73,7 @@ test-tools: $(READY) ## every dialog of Claude Code and Codex, the main ones of 
 	tools/install-extras tools
 	$(PYTEST) -m tools tests/tools/test_real_tools.py $(ARGS)
 
-lint: $(READY) ## ruff, mypy, rules for the source (tests/meta), spelling and words that we do not use, known holes in what we depend on, types of the page where Node is
+lint: $(READY) ## ruff, mypy, rules for the source (tests/meta), spelling, vulnerable dependencies, and with Node the types of the page
 	$(BIN)/ruff format --check $(CODE)
 	$(BIN)/ruff check $(CODE)
 	$(BIN)/mypy
@@ -87,15 +87,15 @@ lock: $(READY) ## write requirements.lock: the package and its extras, each file
 	@$(PIP) pip-tools
 	$(BIN)/pip-compile --quiet --generate-hashes --all-extras --strip-extras --no-emit-index-url --no-header --output-file requirements.lock pyproject.toml
 
-format: $(READY) ## let ruff rewrite
+format: $(READY) ## format the code with ruff
 	$(BIN)/ruff format $(CODE)
 	$(BIN)/ruff check --fix $(CODE)
 
-hooks: $(READY) ## check every commit before it is made
+hooks: $(READY) ## install git hooks that check every commit
 	@$(PIP) --group hooks
 	$(BIN)/pre-commit install
 
-coverage: ## which branches the tests take, in every process that they start; fails below the floor in pyproject.toml
+coverage: ## the branches that the tests take, in every process; fails below the floor in pyproject.toml
 	@$(MAKE) VENV=$(COUNTED) $(COUNTED)/.ready
 	@$(COUNTED)/bin/python -m pip install --quiet --disable-pip-version-check --group coverage
 	@echo 'import os; os.environ.update(COVERAGE_PROCESS_START="$(CURDIR)/pyproject.toml", COVERAGE_FILE="$(CURDIR)/.coverage"); import coverage; coverage.process_startup()' \
@@ -106,7 +106,7 @@ coverage: ## which branches the tests take, in every process that they start; fa
 	-$(COUNTED)/bin/coverage combine --quiet
 	$(COUNTED)/bin/coverage report
 
-bench: $(READY) ## measure side by side with what people use; writes docs/benchmarks.md
+bench: $(READY) ## measure side by side with similar programs; writes docs/benchmarks.md
 	@$(PIP) --group bench
 	$(BIN)/python -m tests.benchmarks $(ARGS)
 
@@ -117,16 +117,16 @@ lab-real: $(READY) ## the real AI CLIs against a mock model, every dialog
 	tools/install-extras tools-all
 	ATLASBRIDGE_LAB_REAL=1 $(BIN)/python -m pytest -q -n 2 -m tools tests/tools $(ARGS)
 
-torture: $(READY) ## long attacks on every promise; prints what was tried and found
+torture: $(READY) ## long attacks on every promise
 	$(BIN)/python -m tests.torture $(ARGS)
 
-reference: $(READY) ## write the pages and pictures that are made from the code
+reference: $(READY) ## write the pages and pictures that are generated from the code
 	$(BIN)/python tools/gen_docs.py
 	$(BIN)/python tools/gen_states.py
 	$(BIN)/python tools/gen_map.py
 	$(BIN)/python tools/gen_specification.py
 
-docs: reference ## build the site into build/site; a broken link or a page in no menu is an error
+docs: reference ## build the site into build/site; a broken link or a page outside the menu is an error
 	@$(PIP) --group docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --site-dir build/site
 

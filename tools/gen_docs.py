@@ -37,11 +37,11 @@ def render_commands() -> str:
     parts = [
         "# Commands",
         MARK,
-        "Every command that prints a table has `--json`. Errors are two lines: what, and what to do.",
+        "Every command that prints a table has `--json`. An error is two lines: what happened, and what to do.",
     ]
     parts.append(
-        "Exit status: 0 done, 1 something is wrong, 2 usage or configuration, 3 a reply was refused; "
-        "`run` and `attach` exit with the tool's own status, and with 120 after you detached."
+        "Exit status: 0 success, 1 failure, 2 wrong usage or configuration, 3 a refused reply; "
+        "`run` and `attach` exit with the tool's own status, and with 120 after you detach."
     )
     for name in COMMANDS:
         command = cli.get_command(context, name)
@@ -71,14 +71,15 @@ def render_configuration() -> str:
     parts = [
         "# Configuration",
         MARK,
-        "`config.toml` in the home folder (`atlasbridge config path` says where; mode 0600). Nothing needs to be set.",
-        "Each setting can also be given as an environment variable, whose value is written as in the file. "
+        "The configuration is `config.toml` in the home folder (`atlasbridge config path` prints it; mode 0600). "
+        "You need not set anything.",
+        "Each setting is also an environment variable, with a value as in the file. "
         'A duration is a number in the setting\'s own unit, or a text such as `"30m"` or `"1h30m"`. '
-        "A secret can be written as `env:NAME` or `file:PATH` instead of itself.",
-        "`atlasbridge config check` names line, setting and what is allowed. Settings that the specification writes "
-        "without a table (`timeout_seconds`, `stuck_timeout_seconds`, `allowed_users`, ...) are understood, and it "
-        "names the place where they belong today. "
-        "`atlasbridge hub reload`, or SIGHUP, takes a changed file over; sessions take it over when they start.",
+        "For a secret, you can write `env:NAME` or `file:PATH`.",
+        "`atlasbridge config check` shows the line of each mistake and the allowed values. It accepts settings that "
+        "the specification writes without a table (`timeout_seconds`, `stuck_timeout_seconds`, `allowed_users`, ...) "
+        "and names their table. `atlasbridge config set` changes a setting and reloads the hub. After an edit, "
+        "run `atlasbridge hub reload`. Sessions read their settings when they start.",
     ]
     for name, field in AtlasBridgeConfig.model_fields.items():
         if name != "channels":
@@ -86,15 +87,15 @@ def render_configuration() -> str:
     for name in BUILT_IN:
         if name == "local":
             continue  # it has none
-        usual = "On unless `enabled = false`." if name in ON_BY_DEFAULT else "On when this table is there."
+        usual = "On unless `enabled = false`." if name in ON_BY_DEFAULT else "On if this table exists."
         parts += [f"## [channels.{name}]", usual, _table(table_model(name, channel_settings(name)), ("channels", name))]
-    parts += ["## What the specification names and this does without", WITHOUT]
+    parts += ["## Settings of the specification that do not exist", WITHOUT]
     return "\n\n".join(parts) + "\n"
 
 
 WITHOUT = (
-    "The pauses of polling loops (`select` 0.05 s, queue 1 s, alive check 0.1 s): every wait here ends by an event. "
-    "The echo window (150 or 500 ms): the detector remembers the answered prompt instead of closing its eyes."
+    "The pauses of polling loops (`select` 0.05 s, queue 1 s, alive check 0.1 s), because every wait ends with an "
+    "event. The echo window (150 or 500 ms), because the detector remembers the answered prompt."
 )
 
 
@@ -216,9 +217,9 @@ def render_operations() -> str:
             "",
             MARK,
             "",
-            "Everything that can be asked of a hub, declared once in `core/operations.py`. Each is a method of",
-            "`atlasbridge.client.Client` and `AsyncClient`; HTTP has it at the path in column four, below `/api/v1`.",
-            "A program inside a session is allowed to use those of the scopes `read` and `ask`.",
+            "All operations of the hub, declared once in `core/operations.py`. Each is a method of",
+            "`atlasbridge.client.Client` and `AsyncClient`, and of HTTP at the path in column four, below `/api/v1`.",
+            "A program inside a session can use those of the scopes `read` and `ask`.",
             "",
             "| operation | what it does | scope | HTTP | result |",
             "|---|---|---|---|---|",

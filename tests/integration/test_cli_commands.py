@@ -30,7 +30,7 @@ def test_help_lists_every_command_and_errors_have_two_lines(hub: HubProcess) -> 
     assert shown.returncode == 0 and "approvals" in shown.stdout and "demo" in shown.stdout
     wrong = hub.cli("nonsense")
     assert wrong.returncode == 2
-    assert wrong.stderr.splitlines() == ["atlasbridge: No such command 'nonsense'.", "  see: atlasbridge --help"]
+    assert wrong.stderr.splitlines() == ["atlasbridge: no such command 'nonsense'", "  see: atlasbridge --help"]
 
 
 def test_ps_has_the_fields_of_the_design(hub: HubProcess) -> None:

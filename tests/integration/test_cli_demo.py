@@ -38,7 +38,7 @@ def test_the_demo_says_what_to_try_next_and_leaves_no_process_behind() -> None:
         terminal.type(b"\x03")
         assert terminal.wait_exit(60) == 130
         assert "Next, your own tool:" in terminal.text()
-        assert "answer also at" not in terminal.text()  # at a page that ends with the demo
+        assert "you can also answer at" not in terminal.text()  # at a page that ends with the demo
         wait_for(lambda: not hub.pid and not zygotes(hub.home.root), "the end of its processes")
 
 

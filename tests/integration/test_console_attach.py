@@ -146,7 +146,7 @@ def test_an_attach_socket_that_a_killed_session_left_is_no_session(home: Path) -
             assert "the session host died" in console.text()
     with attach(home) as console:
         assert console.wait_exit() == 1
-        assert "no session runs" in console.text()
+        assert "no session is running" in console.text()
     assert not list((home / "sessions").glob("*.tcp"))
 
 

@@ -79,7 +79,7 @@ def test_a_session_that_is_not_to_be_kept_leaves_its_exit_status_and_no_output()
         wait_no_session(hub.home.root)
         wait_for(lambda: hub.ask("sessions", all=True)["sessions"][0]["exit_code"] == 3)
         shown = hub.cli("logs", "job")
-        assert "private" not in shown.stdout and "was not kept" in shown.stderr
+        assert "private" not in shown.stdout and "no output was kept" in shown.stderr
 
 
 def test_a_tool_that_ends_at_once_has_its_exit_status_and_its_output() -> None:

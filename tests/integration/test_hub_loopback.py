@@ -50,7 +50,7 @@ def test_the_port_and_its_key_are_private_and_go_with_the_hub(hub: HubProcess) -
 
 def test_a_second_hub_leaves_the_first_ones_address_alone(hub: HubProcess) -> None:
     before = port_of(hub)
-    assert "was running already" in hub.cli("hub", "start").stdout
+    assert "was already running" in hub.cli("hub", "start").stdout
     assert port_of(hub) == before
 
 

@@ -32,7 +32,7 @@ def test_many_starters_at_once_make_one_hub() -> None:
         outputs = [starter.communicate()[0] for starter in starters]
         assert all(starter.returncode == 0 for starter in starters)
         assert {output.split("process ")[1] for output in outputs} == {f"{hub.pid})\n"}
-        assert sum("was running already" not in output for output in outputs) == 1
+        assert sum("was already running" not in output for output in outputs) == 1
 
 
 def test_the_home_and_its_socket_are_private(hub: HubProcess) -> None:

@@ -238,7 +238,7 @@ def test_a_stopped_session_that_nobody_holds_says_so_and_goes_on_when_somebody_c
     wait_for(lambda: listed(home).get("stopped"), "the hub to know")
     with Terminal((*ATLASBRIDGE, "resume", "work"), home) as again:
         assert again.wait_exit() == 0
-        assert "is resumed" in again.text()
+        assert "was resumed" in again.text()
     wait_for(lambda: state_of(pid) == "S")
 
 

@@ -79,7 +79,7 @@ def test_a_session_that_asks_nothing_is_named_as_such(hub: HubProcess, host: Fak
     for words in (("reply", "bash", "y"), ("reply", "bash", "--again")):
         refused = hub.cli(*words)
         assert refused.returncode == 3 and refused.stderr.startswith("Refused: bash asks nothing now.")
-    assert "There is no such prompt" in hub.cli("reply", "nosuch", "y").stderr
+    assert "There is no open prompt 'nosuch'" in hub.cli("reply", "nosuch", "y").stderr
 
 
 def test_a_question_that_is_not_asked_now_says_how_to_ask_it_again(hub: HubProcess, host: FakeHost) -> None:
@@ -135,7 +135,7 @@ def test_unknown_prompts_are_refused(hub: HubProcess, host: FakeHost) -> None:
 
 def test_neither_value_nor_keys_is_a_usage_error(hub: HubProcess) -> None:
     done = hub.cli("reply", "ffffffff")
-    assert done.returncode == 2 and done.stderr.startswith("atlasbridge: 'ffffffff' alone is no answer")
+    assert done.returncode == 2 and done.stderr.startswith("atlasbridge: no answer was given for 'ffffffff'")
 
 
 def test_without_a_hub_the_exit_status_is_1_with_a_hint() -> None:

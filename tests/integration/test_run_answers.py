@@ -166,7 +166,7 @@ def test_the_address_of_the_page_is_shown_once(home: Path, operator: Operator) -
     for _ in range(2):
         with run_in(home, "echo", "hello", options=()) as terminal:
             terminal.wait_exit()
-            shown.append("answer also at http://localhost:" in terminal.text())
+            shown.append("you can also answer at http://localhost:" in terminal.text())
     assert shown == [True, False]
 
 

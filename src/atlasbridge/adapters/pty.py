@@ -111,7 +111,7 @@ class PtyAdapter(BaseAdapter):
         if await self.healthcheck():
             raise AdapterStartError("this adapter runs a session already", "use one adapter for each session")
         if not command:
-            raise AdapterStartError("no program to run was named", "")
+            raise AdapterStartError("no program was given", "")
         environ = {"TERM": "xterm-256color", **os.environ, **(env or {})}
         size = Size(self._rows, self._cols)
         try:

@@ -28,7 +28,7 @@ TelegramUser = Annotated[int, Field(gt=0, strict=True)]
 class ServiceSettings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore")
     request_timeout_s: Positive = Field(default=8.0, description="How long one request may take, except a poll.")
-    session_notices: bool = Field(default=True, description="Whether starts and ends of sessions are told.")
+    session_notices: bool = Field(default=True, description="Whether to notify people of started and ended sessions.")
 
 
 class RetryingSettings(ServiceSettings):
@@ -48,7 +48,7 @@ class ChatSettings(RetryingSettings):
 class ListeningSettings(ChatSettings):
     transcriber: list[str] = Field(
         default=[],
-        description='A command that writes the words of a voice note, such as `["whisper-cli", "{file}"]`.',
+        description='A command that prints the words of a voice note, such as `["whisper-cli", "{file}"]`.',
     )
 
 
@@ -63,46 +63,46 @@ class GroupSettings(BaseModel):
 
 
 class TelegramSettings(ListeningSettings):
-    bot_token: SecretStr = Field(description="What @BotFather gave you; `env:NAME` and `file:PATH` name its place.")
+    bot_token: SecretStr = Field(description="The token from @BotFather, or `env:NAME` or `file:PATH`.")
     allowed_users: Annotated[list[TelegramUser], Field(min_length=1)] = Field(
-        description="The numbers of the people who are asked and may answer."
+        description="The numbers of the people who are asked and can answer."
     )
-    groups: list[GroupSettings] = Field(default=[], description="Groups and topics that take part; none by default.")
+    groups: list[GroupSettings] = Field(default=[], description="Groups and topics to use; none by default.")
     api_url: str = Field(default=TELEGRAM_API, description="The Bot API server.")
     poll_timeout_s: PollTimeout = Field(default=30, description="How long one poll waits.")
 
 
 class SlackSettings(ListeningSettings):
-    bot_token: SecretStr = Field(description="The bot token (xoxb-...); `env:NAME` and `file:PATH` name its place.")
+    bot_token: SecretStr = Field(description="The bot token (xoxb-...), or `env:NAME` or `file:PATH`.")
     app_token: SecretStr = Field(description="The app-level token (xapp-...) with the scope connections:write.")
-    team_id: SlackTeam = Field(description="The workspace (T...); people of any other are refused.")
+    team_id: SlackTeam = Field(description="The workspace (T...); people of other workspaces are refused.")
     allowed_users: Annotated[list[SlackUser], Field(min_length=1)] = Field(
-        description="The ids (U...) of the people who are asked and may answer."
+        description="The ids (U...) of the people who are asked and can answer."
     )
-    channels: list[SlackRoom] = Field(default=[], description="Channels (C...) that take part; none by default.")
-    threads: bool = Field(default=True, description="In those channels each session has a thread of its own.")
+    channels: list[SlackRoom] = Field(default=[], description="Channels (C...) to use; none by default.")
+    threads: bool = Field(default=True, description="Whether each session has its own thread in those channels.")
     api_url: str = Field(default=SLACK_API, description="The Web API.")
-    ping_interval_s: Positive = Field(default=5.0, description="How often the connection is tried.")
+    ping_interval_s: Positive = Field(default=5.0, description="How often the connection is checked.")
 
 
 class DiscordSettings(ChatSettings):
-    bot_token: SecretStr = Field(description="The bot's token; `env:NAME` and `file:PATH` name its place.")
+    bot_token: SecretStr = Field(description="The bot's token, or `env:NAME` or `file:PATH`.")
     allowed_users: Annotated[list[DiscordUser], Field(min_length=1)] = Field(
-        description="The ids (numbers) of the people who are asked and may answer, by direct message."
+        description="The ids (numbers) of the people who are asked and can answer, by direct message."
     )
     api_url: str = Field(default=DISCORD_API, description="The REST API.")
 
 
 class MatrixSettings(ChatSettings):
     homeserver: str = Field(description="The server's address, such as https://matrix.example.org.")
-    access_token: SecretStr = Field(description="Of an account for AtlasBridge alone.")
+    access_token: SecretStr = Field(description="The token of a separate account for AtlasBridge.")
     room: Annotated[str, Field(pattern=r"^!\S+$")] = Field(
-        description="The room's id (!...), where that account is; it must not be encrypted."
+        description="The id (!...) of a room of that account; it must not be encrypted."
     )
     allowed_users: Annotated[list[MatrixUser], Field(min_length=1)] = Field(
-        description="Who may answer: whole ids, such as @ada:example.org."
+        description="Who can answer: whole ids, such as @ada:example.org."
     )
-    language: Language = Field(default="", description="Of the texts here; empty: as [[people]] says, or English.")
+    language: Language = Field(default="", description="The language; empty: as in [[people]], or English.")
     poll_timeout_s: PollTimeout = Field(default=30, description="How long one poll waits.")
 
 
@@ -111,31 +111,31 @@ class NtfySettings(RetryingSettings):
     a public server gets no text of the tool unless the user enables that."""
 
     topic: Topic = Field(
-        description="Where you are told: long and random, as `setup` makes it. Subscribe your phone to it."
+        description="The topic of notifications, long and random, as `setup` creates it. Subscribe your phone to it."
     )
-    reply_topic: Topic = Field(description="Where your buttons answer; another one, as long and as random.")
+    reply_topic: Topic = Field(description="The topic of the buttons; a different one, also long and random.")
     server: str = Field(default=PUBLIC_NTFY, description="Your own server, or the public one.")
-    access_token: SecretStr = Field(default=SecretStr(""), description="For a server that wants one (tk_...).")
+    access_token: SecretStr = Field(default=SecretStr(""), description="For a server that requires one (tk_...).")
     reply_token: SecretStr = Field(
         default=SecretStr(""),
-        description="A token that can only write to reply_topic: the buttons carry it, and anyone who reads the topic "
-        "sees it. Left out, they carry access_token.",
+        description="A token that can only write to reply_topic. The buttons contain it, so anyone who reads the topic "
+        "sees it. Not set: they contain access_token.",
     )
     allowed_users: Annotated[list[str], Field(min_length=1, max_length=1)] = Field(
-        default=["phone"], description="What anyone who holds that phone is called: the identity is `ntfy:phone`."
+        default=["phone"], description="The name of the person with that phone: the identity is `ntfy:phone`."
     )
     show_text: bool | None = Field(
         default=None,
-        description="Whether the question itself is sent; left out: only to a server of your own. Without it, only No.",
+        description="Whether the question is sent; not set: only to your own server. Without it, only No is a button.",
     )
     taps_agree: bool | None = Field(
         default=None,
-        description="Whether a button may agree. Left out: only where the server does not let us read the topic that "
-        "your phone reads. Anyone who can read it can press its buttons, and the tool in a session can read this file.",
+        description="Whether a button can approve. Not set: only if the server does not let the hub read the topic "
+        "that your phone reads. Anyone who can read it can press its buttons; tools in sessions can read this file.",
     )
-    page_url: str = Field(default="", description="Where a tap on the notification leads, such as the page's address.")
-    language: Language = Field(default="", description="Of the texts here; empty: as [[people]] says, or English.")
-    session_notices: bool = Field(default=False, description="Whether starts and ends of sessions are told.")
+    page_url: str = Field(default="", description="The address that a tap opens, such as the page's.")
+    language: Language = Field(default="", description="The language; empty: as in [[people]], or English.")
+    session_notices: bool = Field(default=False, description="Whether to notify people of started and ended sessions.")
 
     @model_validator(mode="after")
     def _apart(self) -> NtfySettings:
@@ -150,20 +150,20 @@ class NtfySettings(RetryingSettings):
 
 class TellSettings(ServiceSettings):
     urls: Annotated[list[SecretStr], Field(min_length=1)] = Field(
-        description="Apprise addresses of who is told; they hold keys, so `env:NAME` and `file:PATH` name their place."
+        description="Apprise addresses; they contain keys, so `env:NAME` and `file:PATH` are possible."
     )
     page_url: str = Field(
-        default="", description="Where to answer, such as the page's address; told with each message."
+        default="", description="The address at which to answer, such as the page's; it is in each message."
     )
-    show_text: bool = Field(default=False, description="Whether the question itself is sent; otherwise only who asks.")
-    language: Language = Field(default="", description="Of the texts here; empty: English.")
-    session_notices: bool = Field(default=False, description="Whether starts and ends of sessions are told.")
+    show_text: bool = Field(default=False, description="Whether the question is sent; otherwise only its session.")
+    language: Language = Field(default="", description="The language of the texts; empty: English.")
+    session_notices: bool = Field(default=False, description="Whether to notify people of started and ended sessions.")
 
 
 class DesktopSettings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore")
-    sound: bool = Field(default=False, description="Whether a notification makes a sound, where the desktop can.")
-    show_text: bool = Field(default=True, description="Whether the question is shown; so may a locked screen.")
-    language: Language = Field(default="", description="Of the texts here; empty: as this machine's own locale.")
-    session_notices: bool = Field(default=False, description="Whether starts and ends of sessions are told.")
-    program: str = Field(default="", description="Another program than notify-send (Linux) or osascript (macOS).")
+    sound: bool = Field(default=False, description="Whether a notification makes a sound, if the desktop can.")
+    show_text: bool = Field(default=True, description="Whether the question is shown, also on a locked screen.")
+    language: Language = Field(default="", description="The language of the texts; empty: this machine's locale.")
+    session_notices: bool = Field(default=False, description="Whether to notify people of started and ended sessions.")
+    program: str = Field(default="", description="A program instead of notify-send (Linux) or osascript (macOS).")

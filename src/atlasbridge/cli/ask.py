@@ -174,7 +174,7 @@ def _report(prompt: Prompt, handed: Handed, name: str, as_json: bool) -> int:
     elif answer is not None:
         click.echo(words)
     else:
-        click.echo("Nobody answered in time." if handed.outcome == "expired" else "Withdrawn.", err=True)
+        click.echo("No one answered in time." if handed.outcome == "expired" else "Withdrawn.", err=True)
     if answer is None:
         return EXPIRED if handed.outcome == "expired" else WITHDRAWN
     return NO if refuses(prompt, answer) else 0

@@ -94,9 +94,9 @@ def find_running(home: Home, said: str) -> str:
     if not said and len(candidates) == 1:
         return candidates[0].id
     if not said:
-        text = "several sessions run" if candidates else "no session runs"
+        text = "several sessions are running" if candidates else "no session is running"
         raise NotFound(
-            text, f"say which: {join_names(candidates)}" if candidates else "start one with: atlasbridge run"
+            text, f"say which: {join_names(candidates)}" if candidates else "start one with: atlasbridge run TOOL"
         )
     # an attach socket has only the short id
     whole = [item.id for item in candidates if said.lower().startswith(item.id)]
@@ -108,4 +108,4 @@ def warn_of_same_name(name: str, running: Iterable[Named]) -> str:
     same = [item for item in running if item.live and item.name.lower() == name.lower()]
     if not name or not same:
         return ""
-    return f"{join_names(same)} has this name, too: commands will ask which of them is meant"
+    return f"{join_names(same)} has this name, too: commands will ask which of them you mean"

@@ -11,7 +11,7 @@ _CALLED: Final = {"kill": "end"}  # the name in the table
 # screen
 GROUPS: Final[dict[str, dict[str, tuple[str, str]]]] = {
     "Every day": {
-        "run": ("run:run", "Run a tool; be asked elsewhere when it waits for you."),
+        "run": ("run:run", "Run a tool, and be notified elsewhere when it waits for you."),
         "attach": ("run:attach", "Show a running session in this terminal."),
         "ps": ("sessions:ps_command", "List sessions."),
         "logs": ("logs:command", "Show what a session printed, also after its end, or the audit log."),
@@ -27,7 +27,7 @@ GROUPS: Final[dict[str, dict[str, tuple[str, str]]]] = {
     "Sessions and answers": {
         "resume": ("sessions:resume_command", "Resume sessions that Ctrl-Z has stopped."),
         "rename": ("sessions:rename_command", FROM_TABLE),
-        "queue": ("reply:queue_command", "Instructions for when a tool is done: list, add, remove."),
+        "queue": ("reply:queue_command", "Instructions for an idle tool: list, add, remove."),
         "later": ("reply:later_command", "Scheduled answers: list, remove."),
         "away": ("sessions:away_command", FROM_TABLE),
         "here": ("sessions:here_command", FROM_TABLE),
@@ -35,7 +35,7 @@ GROUPS: Final[dict[str, dict[str, tuple[str, str]]]] = {
     },
     "Rules and people": {
         "policy": ("policy:command", "Rules that answer for you: check, explain, test, suggest."),
-        "grants": ("policy:grants_command", "What you allowed for a while: list, add, remove."),
+        "grants": ("policy:grants_command", "Permissions for a while: list, add, remove."),
         "people": ("sessions:people_command", FROM_TABLE),
         "passkey": ("web:passkey_command", "Passkeys that sign approvals: list, add, accept, remove."),
         "token": ("web:token_command", "Tokens for the HTTP API: list, add, remove."),
@@ -55,13 +55,13 @@ GROUPS: Final[dict[str, dict[str, tuple[str, str]]]] = {
         "config": ("config:command", "Show, check or change the configuration."),
         "shim": (
             "install:shim_command",
-            "Run a tool under AtlasBridge when its name is typed: list, add, remove.",
+            "Run a tool under AtlasBridge when you type its name: list, add, remove.",
         ),
         "adapters": ("lab:adapters_command", "List the tools AtlasBridge knows well."),
         "lab": ("lab:command", "Prompt Lab: scenarios, recordings, explanations."),
         "demo": ("demo:command", "Try it: a sample agent asks six questions and changes nothing."),
-        "debug": ("doctor:debug_command", "Make a bundle for a bug report, without secrets."),
-        "uninstall": ("install:uninstall_command", "Remove what AtlasBridge made on this machine."),
+        "debug": ("doctor:debug_command", "Write a bundle for a bug report, without secrets."),
+        "uninstall": ("install:uninstall_command", "Remove what AtlasBridge installed on this machine."),
         "completions": ("help:completions_command", "Print the completion script of a shell."),
         "help": ("help:command", "Show the help of a command, or write the man pages."),
         "version": ("help:version_command", "Show the version."),

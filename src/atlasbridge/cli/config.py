@@ -126,11 +126,11 @@ def _changed(data: dict[str, Any], path: Path, value: Any) -> dict[str, Any]:
     for name in path[:-1]:
         table = table.setdefault(name, {})
         if not isinstance(table, dict):
-            raise ConfigError(f"{name} is no table", "look at it with: atlasbridge config show")
+            raise ConfigError(f"{name} is not a table", "show it with: atlasbridge config show")
     if value is not _MISSING:
         table[path[-1]] = value
     elif table.pop(path[-1], _MISSING) is _MISSING:
-        raise ConfigError(f"{_dotted(path)} is not set in the file", "what is set: atlasbridge config show")
+        raise ConfigError(f"{_dotted(path)} is not set in the file", "show all settings with: atlasbridge config show")
     return wanted
 
 
@@ -220,7 +220,7 @@ def path() -> None:
 
 @command.command()
 def check() -> None:
-    """Check the file and the environment; name the line, the setting and what is allowed.  Exit status 2 if invalid."""
+    """Check the file and the environment, and show the line of each mistake.  Exit status 2 if invalid."""
     found = load_configuration(home(), os.environ)
     for hint in found.hints:
         click.echo(f"hint: {hint}")
@@ -279,7 +279,7 @@ def get(name: str) -> None:
         if not isinstance(found, dict) or part not in found:
             near = nearest(name, [".".join(setting) for setting in setting_paths(AtlasBridgeConfig)])
             raise ConfigError(
-                f"there is no setting {name}", did_you_mean(near) or "all of them: atlasbridge config show"
+                f"there is no setting {name}", did_you_mean(near) or "show all settings with: atlasbridge config show"
             )
         found = found[part]
     click.echo(escape_controls(_shown(found, path)))

@@ -17,17 +17,17 @@ from atlasbridge.core.home import Home
 from atlasbridge.core.process import own_environ, own_python
 
 WHERE = """A sample agent starts now. It asks six
-times: a command, a version, an edit,
-a note, a password, and something you
-had better refuse. It touches nothing.
+questions and changes nothing: a
+command, a version, an edit, a note, a
+password, and one you should refuse.
 
-Answer here, as always, or in another
-terminal, in any folder, by
+Answer here, or in another terminal
+(in any folder) with
   {us}
 and one of these:
-  web             a page, or your phone
-  approvals       all that is asked
-  reply ID VALUE  one answer
+  approvals       list and answer all
+  reply ID VALUE  answer one
+  web             open the page
 """
 HEARS_S = 10.0
 NEXT = """That was the demo. Next, your own tool:
@@ -36,17 +36,15 @@ NEXT = """That was the demo. Next, your own tool:
 
 
 @click.command("demo")
-@click.option("-q", "--quiet", is_flag=True, help="Do not say where to answer.")
-@click.option(
-    "--tour", is_flag=True, help="Play the demo by itself: each question is answered from beside the session."
-)
+@click.option("-q", "--quiet", is_flag=True, help="Do not explain where to answer.")
+@click.option("--tour", is_flag=True, help="Only watch: the demo answers each question itself.")
 def command(quiet: bool, tour: bool) -> int:
-    """Run a sample agent: a command, an edit, a choice, words, a secret, and something to refuse."""
+    """Run a sample agent that asks six questions and changes nothing."""
     from atlasbridge.cli.printing import home
     from atlasbridge.cli.run import run_here as run
     from atlasbridge.core.daemon.request import lock_holder
 
-    needs_unix("demo", "ask something by a script instead: atlasbridge ask QUESTION")
+    needs_unix("demo", "ask a question instead: atlasbridge ask QUESTION")
     place = home()
     had_hub = lock_holder(place.lock) is not None
     _drop_typed_ahead()

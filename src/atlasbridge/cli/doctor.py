@@ -519,7 +519,7 @@ SHORTEST_SECRET = 4  # shorter values occur everywhere
 
 @click.group("debug")
 def debug_command() -> None:
-    """Help for bug reports."""
+    """Collect information for a bug report."""
 
 
 @debug_command.command()

@@ -148,7 +148,7 @@ def reload_hub(here: Home, start: bool) -> None:
 @click.option("--token-stdin", is_flag=True, help="Read the token from standard input instead of the address.")
 @click.option("--name", default="", help="The name of this machine in the fleet; its host name by default.")
 @click.option("--ca", type=click.Path(exists=True, path_type=Path), help="Another certificate (PEM) to trust.")
-@click.option("--no-screens", is_flag=True, help="Nobody in the fleet can look at a session's screen.")
+@click.option("--no-screens", is_flag=True, help="Do not show the screens of sessions to the fleet.")
 @click.option(
     "--rules",
     type=click.Choice(["tighten", "allow", "none"]),
@@ -205,7 +205,7 @@ def leave(force: bool) -> None:
         )
         return
     if membership is None:
-        raise ConfigError("this machine belongs to no fleet", "join one: atlasbridge fleet join URL")
+        raise ConfigError("this machine belongs to no fleet", "join one with: atlasbridge fleet join URL")
     reload_hub(here, start=True)
     try:
         asyncio.run(leave_fleet(membership))
@@ -303,10 +303,12 @@ def _read_oidc(config_path: Path) -> Any:
 
 @command.command()
 @database_option
-@click.option("--saved", is_flag=True, help="There is a backup: tables of an older version can be changed.")
-@click.option("--role", default="", help="A user of the database who is to serve, with the least rights for it.")
+@click.option(
+    "--saved", is_flag=True, help="Confirm that there is a backup: tables of an older version can be changed."
+)
+@click.option("--role", default="", help="The database user of the servers; it gets the least rights that they need.")
 def migrate(database_url: str, saved: bool, role: str) -> None:
-    """Make the tables, or bring them to this version, as the owner of the database."""
+    """Create the tables, or update them to this version, as the owner of the database."""
     version = work(database_url, server.migrate.migrate, saved)
     if role:
         work(database_url, server.migrate.grant_role, role)
@@ -325,7 +327,7 @@ def rotate_key(database_url: str) -> None:
 @database_option
 @click.argument("file", type=click.Path(path_type=Path))
 def backup(database_url: str, file: Path) -> None:
-    """Write everything that the fleet's database has to FILE, while the servers run."""
+    """Save the fleet's database to FILE, while the servers run."""
     draft = file.with_name(f".{file.name}.{os.getpid()}")
     try:
         os.close(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
@@ -374,7 +376,7 @@ def _postgres(program: str, *words: str) -> None:
 @command.command()
 @database_option
 @url_option
-@click.option("--name", default="", help="Valid for a machine of this name alone.")
+@click.option("--name", default="", help="Only for a machine with this name.")
 @click.option("--ephemeral", is_flag=True, help="For containers and jobs: removed once silent.")
 @click.option("--ttl", type=DURATION, default="1h", show_default=True, help="How long the invitation is valid.")
 @click.option("--minutes", type=float, hidden=True)
@@ -390,7 +392,7 @@ def invite(
     uses: int,
     as_json: bool,
 ) -> None:
-    """Print the command with which a machine joins, once."""
+    """Print the command that joins a machine to the fleet; it works once."""
     ttl_s = ttl if minutes is None else minutes * 60
     address = _invite(database_url, url, name=name, ephemeral=ephemeral, ttl_s=ttl_s, uses=uses)
     if as_json:
@@ -416,7 +418,7 @@ def _invite(database_url: str, url: str, **terms: Any) -> str:
 def chats(database_url: str, config_path: Path | None, as_json: bool) -> None:
     """Check the file of `serve --config`, and list its channels with the people who take part."""
     if config_path is None:
-        raise click.UsageError("which file? Give --config FILE, or set ATLASBRIDGE_FLEET_CONFIG")
+        raise click.UsageError("no file was given: use --config FILE, or set ATLASBRIDGE_FLEET_CONFIG")
     directory = work(database_url, server.chat_cache.load_directory)
     plan = plan_server_chats(config_path, os.environ, directory.by_channel())
     found: list[dict[str, Any]] = [
@@ -479,7 +481,7 @@ def rules(database_url: str, file: Path | None, as_json: bool) -> None:
 
 @command.group(cls=Renaming, renamed={"revoke": "remove"}, invoke_without_command=True)
 @click.option("--database", "database_url", envvar="ATLASBRIDGE_FLEET_DATABASE", default="")
-@click.option("-a", "--all", "include_gone", is_flag=True, help="Also those that are gone.")
+@click.option("-a", "--all", "include_gone", is_flag=True, help="Also machines that left or were removed.")
 @json_option
 @click.pass_context
 def machines(ctx: click.Context, database_url: str, include_gone: bool, as_json: bool) -> None:
@@ -487,7 +489,7 @@ def machines(ctx: click.Context, database_url: str, include_gone: bool, as_json:
     if ctx.invoked_subcommand is not None:
         return
     if not database_url:
-        raise click.UsageError("which database? Give --database URL, or set ATLASBRIDGE_FLEET_DATABASE")
+        raise click.UsageError("no database was given: use --database URL, or set ATLASBRIDGE_FLEET_DATABASE")
     found = work(database_url, server.machines.listing, include_gone)
     told = [{**_plain(one), "state": _state(one)} for one in found]
     columns = ("machine", "state", "open", "sessions", "version", "audit log", "notice")
@@ -522,12 +524,12 @@ def _state(row: dict[str, Any]) -> str:
 
 
 def _unknown(machine: str) -> AtlasBridgeError:
-    return AtlasBridgeError(f"there is no machine {machine!r}", "list them: atlasbridge fleet machines")
+    return AtlasBridgeError(f"there is no machine {machine!r}", "list them with: atlasbridge fleet machines")
 
 
 @machines.command("list")
 @database_option
-@click.option("-a", "--all", "include_gone", is_flag=True, help="Also those that are gone.")
+@click.option("-a", "--all", "include_gone", is_flag=True, help="Also machines that left or were removed.")
 @json_option
 @click.pass_context
 def list_machines(ctx: click.Context, database_url: str, include_gone: bool, as_json: bool) -> None:
@@ -592,8 +594,10 @@ def split(database_url: str, url: str, machine: str, keep: int | None) -> None:
 
 # people
 
-machine_option = click.option("--machine", default="*", show_default=True, help="By name; * is any text.")
-folder_option = click.option("--folder", default="*", show_default=True, help="That folder and what is below it.")
+machine_option = click.option(
+    "--machine", default="*", show_default=True, help="The machine's name; * matches any text."
+)
+folder_option = click.option("--folder", default="*", show_default=True, help="This folder and everything below it.")
 
 
 @command.group()
@@ -631,7 +635,7 @@ def new_link(database_url: str, url: str, name: str) -> None:
 def _print_link(database_url: str, url: str, name: str) -> None:
     known = {one["name"] for one in work(database_url, server.people.listing)}
     if name not in known:
-        raise AtlasBridgeError(f"there is no person named {name!r}", "add them: atlasbridge fleet people add NAME")
+        raise AtlasBridgeError(f"there is no person named {name!r}", "add them with: atlasbridge fleet people add NAME")
     token = work(database_url, server.people.login_link, name)
     click.echo(f"{url.rstrip('/')}/#login={token}")
 
@@ -672,7 +676,7 @@ def _login(one: dict[str, Any]) -> tuple[str, ...]:
 def end_login(database_url: str, login: str) -> None:
     """End one LOGIN, a browser's or a token, by its id from `fleet people logins`."""
     if not work(database_url, server.people.end_login, login, operator()):
-        raise AtlasBridgeError(f"there is no login {login!r}", "list them: atlasbridge fleet people logins")
+        raise AtlasBridgeError(f"there is no login {login!r}", "list them with: atlasbridge fleet people logins")
     click.echo(f"The login {login} has ended.")
 
 
@@ -682,7 +686,7 @@ def end_login(database_url: str, login: str) -> None:
 def remove_person(database_url: str, name: str) -> None:
     """Revoke NAME's access, and log them out everywhere."""
     if not work(database_url, server.people.remove, name, operator()):
-        raise AtlasBridgeError(f"there is no person named {name!r}", "list them: atlasbridge fleet people list")
+        raise AtlasBridgeError(f"there is no person named {name!r}", "list them with: atlasbridge fleet people list")
     click.echo(f"{name} was removed.")
 
 
@@ -691,7 +695,7 @@ def remove_person(database_url: str, name: str) -> None:
 @click.argument("holder")
 @machine_option
 @folder_option
-@click.option("--see", is_flag=True, help="Only to see, not to answer.")
+@click.option("--see", is_flag=True, help="Allow to see, not to answer.")
 @click.option("--remove", is_flag=True, help="Remove this permission again.")
 def allow_person(database_url: str, holder: str, machine: str, folder: str, see: bool, remove: bool) -> None:
     """Allow HOLDER, a person or @team, to answer for these machines and folders."""
@@ -705,7 +709,7 @@ def allow_person(database_url: str, holder: str, machine: str, folder: str, see:
 
 def deny_person(database_url: str, holder: str, machine: str, folder: str) -> None:
     if not work(database_url, server.people.deny, holder, machine, folder, operator()):
-        raise AtlasBridgeError(f"{holder} has no such permission", "list them: atlasbridge fleet people list")
+        raise AtlasBridgeError(f"{holder} has no such permission", "list them with: atlasbridge fleet people list")
     click.echo(f"{holder} is no longer allowed: machine {machine}, folder {folder}.")
 
 
@@ -786,7 +790,7 @@ def show_log(database_url: str, limit: int) -> None:
 @json_option
 @click.pass_context
 def verify_log(ctx: click.Context, database_url: str, wait: float, as_json: bool) -> None:
-    """Follow the server's chain, and have every connected machine prove its own, entry by entry."""
+    """Verify the server's chain, and the chain of every connected machine, entry by entry."""
     found: dict[str, Any] = work(database_url, server.audit.verify_all, wait)
     if as_json:
         print_json(found)

@@ -56,7 +56,7 @@ def start(foreground: bool) -> int:
             return subprocess.call(words, env=own_environ(os.environ))
         os.execve(words[0], words, own_environ(os.environ))
     started = ensure_hub(home(), _PATIENCE_S)
-    click.echo(f"the hub {'runs' if started else 'was running already'} (process {lock_holder(home().lock)})")
+    click.echo(f"the hub {'started' if started else 'was already running'} (process {lock_holder(home().lock)})")
     if not started:
         warn_of_older_hub()
     return 0
@@ -83,7 +83,7 @@ def restart() -> None:
         return
     stop_hub(home())
     ensure_hub(home(), _PATIENCE_S)
-    click.echo(f"the hub runs (process {lock_holder(home().lock)})")
+    click.echo(f"the hub restarted (process {lock_holder(home().lock)})")
 
 
 @command.command()
@@ -91,12 +91,12 @@ def reload() -> None:
     """Reload the configuration; an invalid one is refused, and the old one stays."""
     with hub_client() as hub:
         hub.ask("reload")
-    click.echo("the configuration is reloaded")
+    click.echo("the hub reloaded its configuration")
 
 
 @command.command()
-@click.option("--now/--later", default=True, show_default=True, help="Start it at once, where the system can.")
-@click.option("--system", is_flag=True, help="As a separate user, for the whole machine. Needs root.")
+@click.option("--now/--later", default=True, show_default=True, help="Start it at once, if the system can.")
+@click.option("--system", is_flag=True, help="Run the hub as a separate user, for the whole machine. Needs root.")
 @click.option(
     "--for",
     "people",

@@ -65,7 +65,7 @@ def render_shim(tool: str) -> str:
 
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]*")
-folder_option = click.option("--folder", type=click.Path(path_type=Path), help="Where the scripts stand.")
+folder_option = click.option("--folder", type=click.Path(path_type=Path), help="The folder of the scripts.")
 
 
 @click.group("shim", cls=Renaming, renamed={"install": "add", "uninstall": "remove"})
@@ -109,7 +109,9 @@ def remove_shims(tools: tuple[str, ...], folder: Path | None) -> None:
         click.echo(f"removed: {path}")
     missing = set(tools) - {path.name for path in removed}
     if missing:
-        raise AtlasBridgeError(f"there is no script for {', '.join(sorted(missing))}", "see: atlasbridge shim list")
+        raise AtlasBridgeError(
+            f"there is no script for {', '.join(sorted(missing))}", "list them with: atlasbridge shim list"
+        )
     if not removed:
         click.echo("there are no scripts")
 
@@ -298,10 +300,10 @@ RUNTIME = (
 
 
 @click.command("uninstall")
-@click.option("--dry-run", is_flag=True, help="Only say what would be done.")
+@click.option("--dry-run", is_flag=True, help="Only show what would be done.")
 @click.option("--records", is_flag=True, help="Also remove the home folder: configuration, history, audit log.")
 def uninstall_command(dry_run: bool, records: bool) -> None:
-    """Stop the hub, and remove its service, the shims and temporary files; your records stay without --records."""
+    """Stop the hub, and remove its service, the shims and temporary files. Your records stay, except with --records."""
     _refuse_while_sessions_run()
     would = "would be " if dry_run else ""
     place = home()
@@ -357,4 +359,4 @@ def _refuse_while_sessions_run() -> None:
     alive = [session for session in running if session.get("state") == "active"]
     if alive:
         ids = ", ".join(session["session_id"][:8] for session in alive)
-        raise AtlasBridgeError(f"sessions still run: {ids}", "end them first: atlasbridge kill SESSION")
+        raise AtlasBridgeError(f"sessions are still running: {ids}", "end them first with: atlasbridge kill SESSION")

@@ -154,7 +154,7 @@ def _tell(scenario_id: str, name: str, passed: bool, detail: str, as_json: bool)
 @click.option("--verbatim", is_flag=True, help="Keep what looks like a secret in the output, too.")
 @click.argument("words", nargs=-1, required=True, type=click.UNPROCESSED)
 def record_program(output: Path | None, verbatim: bool, words: tuple[str, ...]) -> int:
-    """Run a program and keep what it writes and what you type as an asciicast: lab record -- CMD ...
+    """Record a program's output and your keys as an asciicast: lab record -- CMD ...
 
     Keys that the terminal does not echo are kept as dots, and so is what looks like a secret in the output.
     """
@@ -249,7 +249,10 @@ def _find_prompt(prompt_id: str) -> dict[str, Any]:
     for prompt in known:
         if prompt["prompt_id"].startswith(prompt_id):
             return dict(prompt)
-    raise AtlasBridgeError(f"no prompt and no running session is called {prompt_id!r}", "see: atlasbridge ps, logs")
+    raise AtlasBridgeError(
+        f"no prompt and no running session is called {prompt_id!r}",
+        "list sessions with: atlasbridge ps, and prompts with: atlasbridge logs",
+    )
 
 
 @command.command("report")

@@ -90,13 +90,13 @@ def print_session(hub: HubClient, session_id: str, lines: int | None = None, as_
     if as_json:
         print_json({"session": session, "output": output, "kept": bool(shown.get("ok")), "answers": answers[::-1]})
         return
-    click.echo(escape_controls(describe_session(session)), err=True)
+    echo(escape_controls(describe_session(session)), err=True)
     click.echo("".join(f"{escape_controls(line)}\n" for line in output), nl=False)
     if not shown.get("ok"):
-        click.echo("its output was not kept", err=True)
+        click.echo("no output was kept", err=True)
     for item in answers[::-1]:
         said = f"{local_time(item['decided_at'])}  {asking_line(item)}  →  {describe_answer(item)}"
-        click.echo(escape_controls(said, keep_lines=False), err=True)
+        echo(escape_controls(said, keep_lines=False), err=True)
 
 
 def plain_rows(screen: dict[str, Any]) -> list[str]:
@@ -110,7 +110,7 @@ def plain_rows(screen: dict[str, Any]) -> list[str]:
 def describe_session(session: dict[str, Any]) -> str:
     name = f"{session['label'] or session['tool']} ({session['session_id'][:8]})"
     if session["state"] == "active":
-        return f"{name} runs since {local_time(session['started_at'])}, in {session['cwd']}"
+        return f"{name} has been running since {local_time(session['started_at'])}, in {session['cwd']}"
     how = "without an exit status" if session["exit_code"] is None else f"with exit status {session['exit_code']}"
     return f"{name} ended {how} at {local_time(session['ended_at'])}, after {ran(session)}, in {session['cwd']}"
 

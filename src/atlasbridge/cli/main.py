@@ -130,11 +130,7 @@ def main(arguments: list[str] | None = None) -> int:
         return 2
     except click.UsageError as error:
         command = error.ctx.command_path if error.ctx else _command_path(arguments)
-        hint = suggest(error)
-        message = error.format_message()
-        # newer versions of click add it themselves
-        message = message.partition(" Did you mean")[0] if hint else message.replace("\n\t", " ")
-        return print_error(message, hint or f"see: {command} --help", 2)
+        return print_error(in_our_style(error.format_message()), suggest(error) or f"see: {command} --help", 2)
     except click.ClickException as error:
         return print_error(error.format_message(), "", 1)
     except (click.Abort, KeyboardInterrupt) as stopped:
@@ -142,6 +138,8 @@ def main(arguments: list[str] | None = None) -> int:
             return print_error(
                 "a question had no answer on standard input", f"see: {_command_path(arguments)} --help", 2
             )
+        if sys.stderr.isatty():
+            sys.stderr.write("\n")  # after the ^C that the terminal shows, so that the shell's prompt has its own line
         return 130
     except OSError as error:  # a full disk, a file that cannot be written; click ends a broken pipe itself
         if os.environ.get("ATLASBRIDGE_DEBUG") or not error.strerror:
@@ -180,8 +178,16 @@ def lacks_unix(error: Exception) -> bool:
     return isinstance(error, ImportError) and error.name in _UNIX_MODULES and not hasattr(os, "fork")
 
 
+def in_our_style(message: str) -> str:
+    """An error of click as the others are written: one line without its suggestion, a capital or a full stop."""
+    message = " ".join(message.partition(" Did you mean")[0].split()).removesuffix(".")
+    return message[:1].lower() + message[1:]
+
+
 def suggest(error: click.UsageError) -> str:
-    """Suggest a command for an unknown name; click does it itself for options."""
+    """Suggest a command or an option for an unknown name."""
+    if isinstance(error, click.NoSuchOption):
+        return did_you_mean(sorted(error.possibilities or ()))
     group = error.ctx.command if error.ctx else None
     if not isinstance(group, click.Group) or "No such command" not in error.format_message():
         return ""

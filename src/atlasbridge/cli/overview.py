@@ -21,13 +21,14 @@ NAME_COLS = 20
 LISTED = 12
 # the first screen after installation: a list of all commands would push it out of view
 FIRST = """\
-AtlasBridge notices when a terminal program waits for you, asks you where you are, and types your answer. No hub runs:
-you are asked nothing now.
+AtlasBridge notices when a terminal program waits for you, asks you where you are, and types your answer. The hub is not
+running, so nothing is asked now.
 
-  see how it works  atlasbridge demo
-  start something   atlasbridge run claude (or any other program)
-  connect a phone   atlasbridge web, or atlasbridge setup
-  all commands      atlasbridge --help"""
+  see how it works        atlasbridge demo
+  run a tool              atlasbridge run claude (or any other program)
+  open the page           atlasbridge web
+  connect a phone or chat atlasbridge setup
+  list all commands       atlasbridge --help"""
 
 
 Found = tuple[list[dict[str, Any]], list[dict[str, Any]], list[dict[str, Any]]]

@@ -98,7 +98,7 @@ def check(file: Path | None) -> None:
     """Check the rule file and its examples; report the line of a mistake.  Exit status 2 if it is invalid."""
     policy = load(file)
     if not rule_file(file).exists():
-        echo(f"{rule_file(file)} does not exist yet: everything is asked. Begin with: atlasbridge policy suggest")
+        echo(f"{rule_file(file)} does not exist yet: everything is asked. Start with: atlasbridge policy suggest")
     counts = {
         verdict: sum(rule.verdict.value == verdict for rule in policy.rules) for verdict in ("allow", "ask", "deny")
     }
@@ -130,7 +130,7 @@ def grammar(words: tuple[str, ...]) -> None:
     beginnings = (" ".join(words[:count]) for count in range(len(words), 0, -1))
     found = next(filter(None, map(find_grammar, beginnings)), None)
     if found is None:
-        raise AtlasBridgeError(f"`{' '.join(words)}` is not known", "a rule writes its words out")
+        raise AtlasBridgeError(f"`{' '.join(words)}` is not known", "in a rule, write the words out")
     echo(f"`{found.name}` takes {describe_grammar(found.name, 1000)}")
     for sign, examples in (("allows", found.match), ("asks", found.no_match)):
         for text in examples:
@@ -257,7 +257,7 @@ def edit() -> None:
     write(draft, path.read_text(encoding="utf-8") if path.exists() else EXAMPLE)
     editor = os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi"
     if subprocess.run([*shlex.split(editor), str(draft)], check=False).returncode:
-        raise AtlasBridgeError("the editor did not end well; nothing was changed", f"your draft is {draft}")
+        raise AtlasBridgeError("the editor failed; nothing was changed", f"your draft is {draft}")
     try:
         load(draft)
     except ConfigError as error:
@@ -278,7 +278,7 @@ def trust(folder: Path, remove: bool) -> None:
     with hub_client(start=True) as hub:
         answer = hub.ask("policy.trust", folder=str(folder.resolve()), remove=remove)
     if remove:
-        click.echo("trusted no longer" if answer["removed"] else "it was not trusted")
+        click.echo("no longer trusted" if answer["removed"] else "it was not trusted")
     else:
         click.echo(f"trusted: {', '.join(answer['rules']) or 'no rules'}")
 
@@ -360,7 +360,7 @@ def reload_hub() -> None:
         with hub_client() as hub:
             hub.ask("reload")
     except HubUnavailable:
-        click.echo("no hub runs; the next one reads them when it starts", err=True)
+        click.echo("the hub is not running; it reads them when it starts", err=True)
     else:
         click.echo("the hub uses them now", err=True)
 

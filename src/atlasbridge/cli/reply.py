@@ -80,11 +80,13 @@ def command(
         if value is not None or keys is not None or also or at or when:
             raise click.UsageError(f"{'--again' if again else '--snooze'} takes no answer")
     elif value is None and keys is None:
-        raise click.UsageError(f"{prompt!r} alone is no answer: name the prompt, then the answer (reply PROMPT VALUE)")
+        raise click.UsageError(
+            f"no answer was given for {prompt!r}: write the prompt, then the answer (reply PROMPT VALUE)"
+        )
     elif keys is not None and (value is not None or as_text):
         raise click.UsageError("give either a VALUE or --keys KEYS, not both")
     elif (at or when) and (keys is not None or also or (at and when)):
-        raise click.UsageError("an answer for later is one value for one prompt and one moment")
+        raise click.UsageError("--at and --when take one prompt, one VALUE and one time")
     elif also and keys is not None:
         raise click.UsageError("--also takes no --keys")
     typed = value != "-"
@@ -113,20 +115,19 @@ def command(
         answer = _name_idle_session(hub, prompt, answer)
     status = report(answer, as_json)
     if answer.get("stage") == "canceled" and not as_json:
-        click.echo(f"ask again: atlasbridge reply {ids[0][:8]} --again")
+        click.echo(f"to ask again: atlasbridge reply {ids[0][:8]} --again")
     return status
 
 
 def _name_idle_session(hub: HubClient, said: str, answer: dict[str, Any]) -> dict[str, Any]:
-    """If the name is a session that asks nothing, or whose question is not asked now, the refusal says so instead of
-    "no such prompt"."""
+    """Says what the name is: a session that asks nothing, one whose question is not asked now, or nothing known."""
     if answer.get("reason") != "unknown_prompt":
         return answer
     left = hub.ask("prompts")["still_waiting"]
     if any(item["prompt_id"] == find_prompt_id(said, left)[0] for item in left):
         return {**answer, "message": f"{said} is not asked now. Ask again first: atlasbridge reply {said} --again"}
     found = choose(said, sessions_of(hub))
-    return {**answer, "message": f"{said} asks nothing now."} if found.one else answer
+    return {**answer, "message": f"{said} asks nothing now." if found.one else f"There is no open prompt {said!r}."}
 
 
 def _is_secret(prompt_id: str, prompts: list[dict[str, Any]]) -> bool:
@@ -136,11 +137,13 @@ def _is_secret(prompt_id: str, prompts: list[dict[str, Any]]) -> bool:
 def _on_the_command_line(prompt: str) -> dict[str, Any]:
     """Refuse a secret on the command line: the shell history stores it, and other programs can list it."""
     way = f"atlasbridge reply {prompt[:8]} -"
-    said = "this asks for a secret, and a command line is kept in the shell's history and shown by ps"
+    said = "This prompt asks for a secret. Your shell stores a command line in its history, and ps shows it"
     return {"ok": False, "reason": "not_allowed", "message": f"{said}. Give it on standard input: {way}"}
 
 
-def report(answer: dict[str, Any], as_json: bool, known: str = "open prompts: atlasbridge approvals --once") -> int:
+def report(
+    answer: dict[str, Any], as_json: bool, known: str = "list open prompts with: atlasbridge approvals --once"
+) -> int:
     """`known` says where to find what could have been meant."""
     if as_json:
         print_json({name: value for name, value in answer.items() if name != "hint"})
@@ -178,7 +181,7 @@ def list_later(as_json: bool) -> None:
     with hub_client() as hub:
         found = hub.ask("later")["later"]
     columns = ("later", "when", "what", "name", "by", "question")
-    print_found(found, as_json, columns, _later, "nothing is kept for later")
+    print_found(found, as_json, columns, _later, "no scheduled answers")
 
 
 def _later(one: dict[str, Any]) -> tuple[str, ...]:
@@ -191,7 +194,7 @@ def _later(one: dict[str, Any]) -> tuple[str, ...]:
 def revoke(later_id: str, as_json: bool) -> int:
     """Remove a scheduled answer, by the beginning of its id; the prompt stays open."""
     with hub_client() as hub:
-        return report(hub.request("later.revoke", later_id=later_id), as_json, "list them: atlasbridge later list")
+        return report(hub.request("later.revoke", later_id=later_id), as_json, "list them with: atlasbridge later list")
 
 
 # `atlasbridge queue`: instructions that wait until a tool is idle, also those from chats.
@@ -251,7 +254,7 @@ def add(session: str, text: str, as_json: bool) -> int:
 def off(queue_id: str, as_json: bool) -> int:
     """Remove an instruction, by the beginning of its id."""
     with hub_client() as hub:
-        return report(hub.request("queue.remove", queue_id=queue_id), as_json, "list them: atlasbridge queue")
+        return report(hub.request("queue.remove", queue_id=queue_id), as_json, "list them with: atlasbridge queue")
 
 
 # `atlasbridge approvals`: the open prompts as a list, or live in full screen.
@@ -304,4 +307,4 @@ def print_left(prompts: list[dict[str, Any]]) -> None:
     if prompts:
         rows = [(*_row(item)[:2], why_left(item), *_row(item)[4:]) for item in prompts]
         print_table(("not asked now", "name", "why", "age", "question"), rows, "")
-        click.echo("ask again: atlasbridge reply ID --again")
+        click.echo("to ask again: atlasbridge reply ID --again")

@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 RUN_USAGE = "usage: atlasbridge run [OPTIONS] TOOL [ARGS...]     or: atlasbridge run [OPTIONS] -- CMD..."
 RUN_OPTIONS = (  # names, the value that an option takes, and its help
     ("--name, --label", "TEXT", "the session's name"),
-    ("--channel", "NAME", "notify only this channel (repeatable); none: notify nobody"),
+    ("--channel", "NAME", "notify only this channel (repeatable); none: notify no one"),
     ("--ttl", "DURATION", "how long a prompt of this session waits for an answer"),
     ("--dialect", "NAME", "the detection rules to use (default: by the tool's name)"),
     ("--backend", "NAME", "pty, or conpty (Windows, experimental)"),
     ("-d, --detach", "", "start without a terminal and print the session's id"),
-    ("--no-hub", "", "run alone: nobody is asked"),
+    ("--no-hub", "", "run without the hub: no one is notified"),
     ("--no-keep", "", "forget the output when the session ends; `logs` and `attach` cannot show it"),
 )
 
@@ -105,7 +105,7 @@ def parse_run(words: Sequence[str]) -> RunOptions:
         else:
             raise UsageError(f"there is no option {name}{_suggestion(name)}")
     if not rest or not rest[0]:
-        raise UsageError("no program to run was named")
+        raise UsageError("no program was given")
     options.command = rest if explicit else _without_backend(options, rest)
     return options
 
@@ -139,7 +139,7 @@ def _set(options: RunOptions, name: str, value: str) -> None:
     elif value in ("pty", "conpty"):
         options.backend = value
     else:
-        raise UsageError(f"there is no backend {value!r}: it is pty or conpty")
+        raise UsageError(f"there is no backend {value!r}: use pty or conpty")
 
 
 def _seconds(value: str) -> float:
@@ -350,7 +350,7 @@ def announce_page() -> bool:
         shown.write_text(this_start)
     except (OSError, ValueError):
         return False  # the page is disabled or not ready yet
-    sys.stderr.write(f"atlasbridge: answer also at {record['url']} (open it: {own_name()} web)\n")
+    sys.stderr.write(f"atlasbridge: you can also answer at {record['url']} (open it with: {own_name()} web)\n")
     return True
 
 
@@ -438,7 +438,7 @@ def attach(words: Sequence[str]) -> int:
         if len(names) > 1 or (names and names[0].startswith("-")):
             raise UsageError(f"attach does not take {names[-1]!r}", ATTACH_USAGE)
         if len(set(switches)) > 1:
-            raise UsageError("--watch types nothing, so it cannot take a session from others", ATTACH_USAGE)
+            raise UsageError("use either --watch or --steal", ATTACH_USAGE)
         if "--watch" in switches:
             needs_unix("attach --watch", "watch with: atlasbridge web")
         try:

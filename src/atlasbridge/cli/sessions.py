@@ -91,7 +91,7 @@ def kill_command(sessions: tuple[str, ...], force: bool) -> int:
 
 def _kill(hub: HubClient, session_id: str, force: bool) -> None:
     answer = hub.ask("kill", session_id=session_id, force=force)
-    click.echo(f"session {short_id(session_id)} is being ended (process {answer['pid']})")
+    click.echo(f"ending session {short_id(session_id)} (process {answer['pid']})")
 
 
 def act_on_each(names: tuple[str, ...], act: Callable[[HubClient, str], None]) -> int:
@@ -121,7 +121,7 @@ def rename_command(session: str, name: str) -> None:
         known = sessions_of(hub)
         session_id = find_session_id(session, known)
         answer = hub.ask("rename", session_id=session_id, name=name)
-    named = f"is called {answer['label']} now" if answer["label"] else "has no name now"
+    named = f"is now called {answer['label']}" if answer["label"] else "no longer has a name"
     click.echo(f"session {short_id(session_id)} {named}")
     print_error(warn_of_same_name(answer["label"], [item for item in known if item.id != session_id]), "", 0)
 
@@ -134,7 +134,7 @@ def rename_command(session: str, name: str) -> None:
 def resume_command(sessions: tuple[str, ...]) -> int:
     """Resume sessions that were stopped (Ctrl-Z).  SESSION is a name, an id, or the beginning of one.
 
-    Attaching to a session does the same; a session that runs is left as it is.
+    Attaching to a session resumes it, too. A session that is not stopped stays as it is.
     """
     return act_on_each(sessions, _resume)
 
@@ -142,19 +142,21 @@ def resume_command(sessions: tuple[str, ...]) -> int:
 def _resume(hub: HubClient, session_id: str) -> None:
     session = hub.ask("sessions", session_id=session_id, all=True)["sessions"][0]
     hub.ask("resume", session_id=session_id)
-    click.echo(f"session {short_id(session_id)} {'is resumed' if session.get('stopped') else 'was not stopped'}")
+    click.echo(f"session {short_id(session_id)} {'was resumed' if session.get('stopped') else 'was not stopped'}")
 
 
 # `atlasbridge away`: the person leaves the keyboard, so prompts go to the other channels at once.
 
 
 @click.command("away")
-@click.option("--for", "for_s", type=DURATION, default=None, help="How long, such as 2h; otherwise until `here`.")
+@click.option(
+    "--for", "for_s", type=DURATION, default=None, help="How long, such as 2h; by default until `atlasbridge here`."
+)
 def away_command(for_s: float | None) -> None:
     """Set yourself away: notify chats and phones at once, even right after you typed."""
     with hub_client(start=True) as hub:
         hub.ask("away", for_s=for_s)
-    click.echo("Away: everything is asked elsewhere at once. Back: atlasbridge here")
+    click.echo("You are away: chats and phones are notified at once. To end it: atlasbridge here")
 
 
 # `atlasbridge here`: the person is back at the keyboard.
@@ -173,7 +175,10 @@ def here_command() -> None:
 
 @click.command("people")
 @click.option(
-    "--toml", "as_toml", is_flag=True, help="Print [[people]] entries for config.toml, for identities without a name."
+    "--toml",
+    "as_toml",
+    is_flag=True,
+    help="Print [[people]] entries for config.toml, for the identities without a name.",
 )
 @json_option
 def people_command(as_toml: bool, as_json: bool) -> None:
@@ -183,10 +188,10 @@ def people_command(as_toml: bool, as_json: bool) -> None:
     if as_json:
         print_json(people)
     elif as_toml:
-        click.echo("\n".join(render_toml(people)) or "# no identity is without a name")
+        click.echo("\n".join(render_toml(people)) or "# every identity has a name")
     else:
         rows = [(one["name"], ", ".join(one["identities"]), "quiet now" if one["quiet_now"] else "") for one in people]
-        print_table(("name", "identities", ""), rows, "nobody but you, at this machine")
+        print_table(("name", "identities", ""), rows, "only you, at this machine")
 
 
 def render_toml(people: list[dict[str, Any]]) -> list[str]:
@@ -205,7 +210,7 @@ def render_toml(people: list[dict[str, Any]]) -> list[str]:
 @click.argument("message")
 @click.option("--label", default="", help="The name of the sender; by default the CI job or the script.")
 def notify_command(message: str, label: str) -> None:
-    """Send a message to everybody without asking; "-" reads it from standard input."""
+    """Send a message to everyone; it asks nothing. "-" reads it from standard input."""
     from atlasbridge.integrations.caller_label import origin_of
 
     text = sys.stdin.read() if message == "-" else message

@@ -43,7 +43,7 @@ def install_system(people: tuple[str, ...], sudo_only: bool) -> Iterator[str]:
     known = [pwd.getpwuid(uid) for uid in (before.members if before else ()) if _is_user(uid)]
     members = list(dict.fromkeys([*(_person(name) for name in people), *known]))
     if not members:
-        raise AtlasBridgeError("no user was named whose sessions use the hub", "say who: --for USER")
+        raise AtlasBridgeError("no user was given", "give the user whose sessions use the hub: --for USER")
     yield from _make_user()
     owner = pwd.getpwnam(USER)
     for person in members:
@@ -134,7 +134,7 @@ def _need_root() -> None:
     if not sys.platform.startswith("linux"):
         raise AtlasBridgeError("the system hub works on Linux only")
     if os.geteuid() != 0:
-        raise AtlasBridgeError("only root can do that", "run it with sudo")
+        raise AtlasBridgeError("this needs root", "run it with sudo")
 
 
 def _person(name: str) -> pwd.struct_passwd:

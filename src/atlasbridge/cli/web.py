@@ -43,7 +43,12 @@ SCOPES = click.Choice(["read", "answer", "admin"])
 @click.option(
     "--open/--no-open", "opens", default=None, help="Open a browser here.  [default: when there is a display]"
 )
-@click.option("--qr/--no-qr", "draws", default=None, help="Draw a code to scan.  [default: on a terminal]")
+@click.option(
+    "--qr/--no-qr",
+    "draws",
+    default=None,
+    help="Draw a QR code.  [default: on a terminal, if a phone can open the link]",
+)
 @click.option(
     "--scope",
     type=SCOPES,
@@ -52,8 +57,8 @@ SCOPES = click.Choice(["read", "answer", "admin"])
     help="read looks, answer also answers, admin also types into, ends and starts sessions and lets others in.",
 )
 @click.option("--name", default="", help="The name that its answers show.  [default: the kind of browser]")
-@click.option("--set-password", is_flag=True, help="Set the password for the login on the LAN instead.")
-@click.option("--log-out", is_flag=True, help="End the login of every browser instead.")
+@click.option("--set-password", is_flag=True, help="Set the password for logins over the LAN instead.")
+@click.option("--log-out", is_flag=True, help="Log out every browser instead.")
 @json_option
 @click.pass_context
 def web_command(
@@ -96,8 +101,8 @@ def _show_link(opens: bool | None, draws: bool | None, scope: str, name: str, as
         draw_code(best or links["local"])
     if set(links) == {"local"}:
         echo(
-            "\nThis link works on this machine, or through a tunnel. A phone needs one of: lan = true, hosts = [...] "
-            "under [channels.web] (see: atlasbridge config path), or an ssh tunnel to this port."
+            "\nThis link works on this computer. For a phone in the same network: atlasbridge config set "
+            "channels.web.lan true, then atlasbridge web again. Other ways: docs/howto/phone.md"
         )
 
 
@@ -210,7 +215,12 @@ def passkey_command() -> None:
 
 @passkey_command.command("add")
 @click.option("--name", default="", help="The name that its answers show.  [default: the kind of browser]")
-@click.option("--qr/--no-qr", "draws", default=None, help="Draw a code to scan.  [default: on a terminal]")
+@click.option(
+    "--qr/--no-qr",
+    "draws",
+    default=None,
+    help="Draw a QR code.  [default: on a terminal, if a phone can open the link]",
+)
 @json_option
 def add(name: str, draws: bool | None, as_json: bool) -> None:
     """Enrol a passkey: open the link on the phone or computer that has it, within ten minutes.

@@ -123,7 +123,7 @@ SettingsClass = Callable[[str], type | None]  # a channel's name to its settings
 
 def table_model(name: str, settings: type | None) -> type[BaseModel]:
     """The pydantic model of `[channels.NAME]`."""
-    shows = '"whole": all that is asked; "excerpt": at most 200 characters of it, and no screen.'
+    shows = '"whole": the whole question; "excerpt": at most 200 characters of it, and no screen.'
     extra: dict[str, Any] = {
         "enabled": (bool, Field(True, description="Whether this channel is used.")),
         "show": (Literal["whole", "excerpt"], Field("whole", description=shows)),

@@ -45,91 +45,85 @@ class SafeDefaults(Table):
 
     yes_no: Literal["n", "none"] = setting("n", "`n` types no; `none` types nothing. `y` is refused.")
     confirm_enter: Literal["enter", "none"] = setting(
-        "enter", "`enter` presses Enter where `Press Enter to continue` is all that is asked; `none` types nothing."
+        "enter", "`enter` presses Enter if the prompt is only `Press Enter to continue`; `none` types nothing."
     )
     multiple_choice: Literal["refuse", "none"] = setting(
-        "refuse", "`refuse` takes the choice that refuses, where the menu has one; `none` types nothing."
+        "refuse", "`refuse` takes the choice that refuses, if the menu has one; `none` types nothing."
     )
-    free_text: Literal["empty", "none"] = setting(
-        "none", "Free text is never answered by a timer; `empty` is accepted and means the same."
-    )
+    free_text: Literal["empty", "none"] = setting("none", "A timer never answers free text; `empty` means the same.")
 
 
 class Prompts(Table):
-    timeout_seconds: PositiveSeconds = setting(600, "How long a prompt can be answered from elsewhere.")
+    timeout_seconds: PositiveSeconds = setting(600, "How long a prompt waits for an answer.")
     idle_timeout_seconds: PositiveSeconds = setting(
         86_400, 'The same for an idle input box ("what next?"), which asks nothing.'
     )
     free_text_enabled: bool = setting(
         True, "`false`: a free-text prompt is not sent to channels that leave this machine."
     )
-    notify_idle: bool = setting(True, "Whether channels are notified when a tool waits for its next instruction.")
-    reminder_seconds: Seconds = setting(300, "After how long people are reminded; 0: never.")
-    max_reminders: Count = setting(1, "How often they are reminded of one prompt.")
-    muted_tools: list[str] = setting([], "Tools whose prompts no channel is asked about.")
+    notify_idle: bool = setting(True, "Whether to notify people when a tool waits for its next instruction.")
+    reminder_seconds: Seconds = setting(300, "When to send a reminder; 0: never.")
+    max_reminders: Count = setting(1, "Most reminders for one prompt.")
+    muted_tools: list[str] = setting([], "Tools whose prompts notify no channel.")
     replies_per_minute: Annotated[int, Field(ge=1)] = setting(
-        10, "Most replies taken for one session within a minute, over the channels that leave this machine."
+        10, "Most replies a minute for one session, from channels that leave this machine."
     )
     safe_default: SafeDefaults = setting(SafeDefaults(), "What a timer types, by type of prompt.")
     strict_excerpt: bool = setting(
-        False, '`true`: every channel carries at most 200 characters of a question (`show = "excerpt"`).'
+        False, '`true`: every channel shows at most 200 characters of a question (`show = "excerpt"`).'
     )
     timer_signal: Literal["bell", "osc9", "title", "none"] = setting(
-        "bell", "How an attached terminal is told that a timer answers soon, and that it did."
+        "bell", "The signal to an attached terminal before and after a timer answers."
     )
 
 
 class Detection(Table):
     settle_ms: Annotated[Milliseconds, Field(ge=5, le=5000)] = setting(
-        50, "How long the screen must stand still before it is judged."
+        50, "How long the screen must be unchanged before it is judged."
     )
     detection_threshold: Annotated[float, Field(gt=0, le=0.99)] = setting(
-        0.65, "The least score of a pattern that is believed while nothing says that the tool reads."
+        0.65, "Lowest score of a pattern that raises a prompt while no process reads the terminal."
     )
     stuck_timeout_seconds: PositiveSeconds = setting(
-        2.0, "Silence after which waiting is suspected, where the system cannot tell."
+        2.0, "Silence after which the tool is assumed to wait, if the system cannot tell."
     )
-    stuck_poll_interval_seconds: PositiveSeconds = setting(
-        0.5, "How often a tool that has long been silent is looked at."
-    )
+    stuck_poll_interval_seconds: PositiveSeconds = setting(0.5, "How often a silent tool is checked.")
     buffer_size_bytes: Annotated[int, Field(ge=4096, le=16_777_216)] = setting(
-        262_144, "Output kept until the screen is judged; more is skipped in a flood."
+        262_144, "Output that is kept until the screen is judged; more is skipped."
     )
 
 
 class Session(Table):
     detach_key: str = setting(
-        "^] d", "A prefix key and a letter that leave a session running; the prefix twice sends it."
+        "^] d", "A prefix key and a letter that detach; pressed twice, the prefix reaches the tool."
     )
     effect_timeout_seconds: PositiveSeconds = setting(
-        5.0, "How long a prompt can stay on the screen after its answer was typed."
+        5.0, "How long a prompt may stay on the screen after its answer was typed."
     )
     inject_settle_ms: Annotated[Milliseconds, Field(ge=0, le=10_000)] = setting(
-        100, "Pause after typing, before the keyboard's keys go through again."
+        100, "Pause after typing, before keys of the keyboard pass again."
     )
     injection_timeout_seconds: PositiveSeconds = setting(5.0, "How long typing waits for its turn.")
     step_timeout_seconds: PositiveSeconds = setting(
-        2.0, "How long one step of an answer can take to show on the screen."
+        2.0, "How long one step of an answer may take to appear on the screen."
     )
     task_timeout_seconds: PositiveSeconds = setting(30.0, "After how long a stuck task of a session is cancelled.")
     max_task_restarts: Count = setting(3, "How often a task is restarted before the session ends.")
     task_restart_delay_seconds: Seconds = setting(1.0, "Pause before a task is restarted.")
-    kill_grace_seconds: Seconds = setting(3.0, "Between SIGTERM and SIGKILL.")
-    zygote: bool = setting(
-        True, "Keep a process that has everything imported and forks the next sessions' hosts (Linux)."
-    )
+    kill_grace_seconds: Seconds = setting(3.0, "Time between SIGTERM and SIGKILL.")
+    zygote: bool = setting(True, "Keep a fork server that starts further sessions faster (Linux).")
 
 
 class Hub(Table):
     log_level: Literal["debug", "info", "warning", "error"] = setting("info", "What hub.log contains.")
     log_max_bytes: Annotated[int, Field(ge=10_000)] = setting(5_000_000, "Size at which hub.log rotates.")
     log_backups: Count = setting(3, "How many rotated logs are kept.")
-    channel_timeout_seconds: PositiveSeconds = setting(10.0, "How long one call of a channel can take.")
-    retry_first_seconds: PositiveSeconds = setting(1.0, "First pause before a failed channel is tried again.")
+    channel_timeout_seconds: PositiveSeconds = setting(10.0, "How long one call of a channel may take.")
+    retry_first_seconds: PositiveSeconds = setting(1.0, "First pause before a failed call of a channel is retried.")
     retry_last_seconds: PositiveSeconds = setting(60.0, "Longest such pause.")
     type_timeout_seconds: PositiveSeconds = setting(30.0, "How long a reply waits to be typed.")
-    host_lost_seconds: PositiveSeconds = setting(60.0, "How long a silent session is waited for.")
-    graceful_timeout_seconds: Seconds = setting(5.0, "How long channels can take to finish when the hub ends.")
+    host_lost_seconds: PositiveSeconds = setting(60.0, "How long to wait for a silent session.")
+    graceful_timeout_seconds: Seconds = setting(5.0, "How long channels may take to finish when the hub stops.")
     socket: str = setting(
         "", "Where the hub listens, for sessions of another user; empty: `hub.sock` in the home folder."
     )
@@ -138,14 +132,10 @@ class Hub(Table):
         "How commands and sessions reach the hub: by its Unix socket where the system has those, or by a "
         "port of this machine and a key that is in `hub.tcp` in the home folder.",
     )
-    users: list[str] = setting(
-        [], "Other users whose sessions can ask here. They can look and ask, and decide nothing."
-    )
-    audit_heads_to: list[str] = setting(
-        [], "Channels that are told the audit log's head once a day, such as `telegram`."
-    )
+    users: list[str] = setting([], "Other users whose sessions can ask here. They can look and ask, but not decide.")
+    audit_heads_to: list[str] = setting([], "Channels that get the audit log's head once a day, such as `telegram`.")
     members: list[str] = setting(
-        [], "Those of `users` who decide like the hub's own user, from a terminal that no session has started."
+        [], "Members of `users` who can decide like the hub's own user, from a terminal outside of sessions."
     )
 
 
@@ -172,34 +162,32 @@ class Rules(Table):
 class Launcher(Table):
     """A session that can be started from the web page or a chat."""
 
-    name: str = Field(min_length=1, max_length=40, description="What it is called there.")
+    name: str = Field(min_length=1, max_length=40, description="Its name in lists.")
     command: list[str] = Field(min_length=1, description="The command line, word by word.")
-    cwd: str = setting("~", "The folder it starts in.")
-    folders: list[str] = setting(
-        [], "Where else it can be started, as a person chooses: each with all that is below it."
-    )
+    cwd: str = setting("~", "The folder in which it starts.")
+    folders: list[str] = setting([], "Other folders that a person can choose, each with all folders below it.")
     arguments: bool = setting(False, "Whether a person can add arguments to the command line.")
 
 
 class PersonEntry(Table):
     """A person with one name for all channels. The channels' own lists say who is allowed to answer."""
 
-    name: str = Field(min_length=1, max_length=40, description="What this person is called everywhere.")
+    name: str = Field(min_length=1, max_length=40, description="The person's name.")
     identities: list[str] = setting(
-        [], 'As the channels know them: "telegram:1001", "slack:T1/U2", "web:NAME", "cli:local".'
+        [], 'Their identities in channels: "telegram:1001", "slack:T1/U2", "web:NAME", "cli:local".'
     )
     quiet: list[str] = setting([], 'Hours without a sound, such as "22:00-07:00".')
-    zone: str = setting("", 'Where they live, such as "Europe/Berlin"; empty: as this machine.')
+    zone: str = setting("", 'Their time zone, such as "Europe/Berlin"; empty: that of this machine.')
     language: Literal["", "en", "de", "es", "ja"] = setting(
-        "", "In which chats write to them; empty: as the chat's service says, or English."
+        "", "The language of chats; empty: the language of the chat's service, or English."
     )
 
 
 class EscalationStepEntry(Table):
     """One step of an escalation policy."""
 
-    after_seconds: Seconds = setting(0, "How long after the question.")
-    who: list[str] = setting([], "Names of people; none: everybody.")
+    after_seconds: Seconds = setting(0, "Time after the question.")
+    who: list[str] = setting([], "Names of people; none: everyone.")
     channels: list[str] = setting([], "Channels, or `here` (this machine's) and `away` (the others); none: all.")
     loud: bool = setting(True, "Whether it makes a sound.")
 
@@ -207,23 +195,23 @@ class EscalationStepEntry(Table):
 class EscalationEntry(Table):
     """Who is notified of which prompts, when and how loudly. The first matching escalation policy counts."""
 
-    name: str = Field(min_length=1, max_length=40, description="What it is called.")
+    name: str = Field(min_length=1, max_length=40, description="Its name.")
     tool: str = setting("", "The tool, `*` for any letters; empty: every tool.")
     folder: str = setting("", "The session's folder, such as `~/prod/*`; empty: every folder.")
     label: str = setting("", "The session's label; empty: every label.")
     kind: Literal["", "command", "edit", "fetch", "plan", "question", "tool", "trust"] = setting(
-        "", "What it is about; empty: everything."
+        "", "The kind of subject; empty: every kind."
     )
     urgent: bool = setting(False, "Whether it makes a sound in quiet hours, too.")
-    steps: list[EscalationStepEntry] = Field(min_length=1, description="The steps until somebody answers.")
+    steps: list[EscalationStepEntry] = Field(min_length=1, description="The steps until someone answers.")
 
 
 class Attention(Table):
     presence_seconds: Seconds = setting(
-        20, "Keys in a session within so long hold back what leaves this machine; 0: nothing is held back."
+        20, "After keys in a session, delay notifications that leave this machine for this long; 0: never delay."
     )
-    presence_longest_seconds: Seconds = setting(60, "How long it is held back at most.")
-    digest_seconds: Seconds = setting(30, "Further questions within this time make no sound; 0: every question does.")
+    presence_longest_seconds: Seconds = setting(60, "The longest delay.")
+    digest_seconds: Seconds = setting(30, "Further questions within this time make no sound; 0: all do.")
     notices_per_hour: Count = setting(
         60, "Most questions and reminders with a sound for one person in an hour; 0: no limit."
     )

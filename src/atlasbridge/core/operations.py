@@ -931,15 +931,15 @@ class HubOperations:
 
     @operation("GET /prompts")
     def prompts(self) -> Prompts:
-        """Open prompts."""
+        """List open prompts."""
 
     @operation("GET /prompts/{prompt_id}", page=True)
     def prompt(self, prompt_id: PromptId) -> Prompt:
-        """One prompt."""
+        """Get one prompt."""
 
     @operation()
     def still_waiting(self) -> Annotated[tuple[Prompt, ...], Is(key="prompts")]:
-        """Prompts whose time is over and that are still on a screen."""
+        """List prompts that are not asked now but are still on a screen."""
 
     @operation("POST /prompts/{prompt_id}/reply", scope="answer")
     def reply(
@@ -955,15 +955,15 @@ class HubOperations:
 
     @operation("POST /prompts/{prompt_id}/challenge", scope="answer", page=True)
     def passkey_challenge(self, prompt_id: PromptId, value: Value, as_text: AsText = False) -> PasskeyChallenge:
-        """What an answer has to sign."""
+        """Get the challenge that an answer must sign."""
 
     @operation("GET /passkeys", page=True)
     def list_passkeys(self) -> Annotated[tuple[Passkey, ...], Is(key="passkeys")]:
-        """Passkeys."""
+        """List passkeys."""
 
     @operation("POST /passkeys/begin", scope="answer", page=True)
     def begin_passkey(self) -> PasskeyBegun:
-        """Begin to enrol a passkey."""
+        """Start to enrol a passkey."""
 
     @operation("POST /passkeys", scope="answer", page=True)
     def add_passkey(
@@ -976,7 +976,7 @@ class HubOperations:
         code: ShortText = "",
         confirm: PasskeyProof | None = None,
     ) -> Passkey:
-        """Enrol a passkey, with a code of a terminal or by another passkey."""
+        """Enrol a passkey, with a code from a terminal or with another passkey."""
 
     @operation("DELETE /passkeys/{key_id}", scope="answer", page=True)
     def remove_passkey(self, key_id: Hex) -> Annotated[bool, Is(key="removed")]:
@@ -984,7 +984,7 @@ class HubOperations:
 
     @operation("GET /prompts/{prompt_id}/outcome", scope="answer", page=True)
     def outcome(self, prompt_id: PromptId, request_key: RequestKey = "") -> Outcome:
-        """Whether an answer arrived, by its key."""
+        """Get the outcome of an answer, by its request key."""
 
     @operation(scope="answer")
     def reply_many(
@@ -994,11 +994,11 @@ class HubOperations:
         as_text: AsText = False,
         request_key: RequestKey = "",
     ) -> RepliedMany:
-        """Answer several prompts the same way, each for itself."""
+        """Answer several prompts the same way; each is decided separately."""
 
     @operation("POST /prompts/{prompt_id}/again", scope="answer", name="ask_again")
     def again(self, prompt_id: PromptId) -> AskedAgain:
-        """Ask a prompt whose time is over once more."""
+        """Ask a prompt again that expired or was left alone."""
 
     @operation("POST /prompts/{prompt_id}/later", scope="answer", name="reply_later")
     def postpone(
@@ -1008,15 +1008,15 @@ class HubOperations:
         when: Annotated[str, Is('"06:00", "tomorrow 9am", "in 2h", "limit-resets"', most=64)] = "",
         as_text: AsText = False,
     ) -> Kept:
-        """Answer later."""
+        """Schedule an answer."""
 
     @operation("POST /prompts/{prompt_id}/snooze", scope="answer")
     def snooze(self, prompt_id: PromptId, for_s: Annotated[float, Is("ask again then", least=60, most=86_400)]) -> Kept:
-        """Be asked again in a while."""
+        """Snooze a prompt."""
 
     @operation("GET /later")
     def later(self) -> Annotated[tuple[Later, ...], Is(key="later")]:
-        """What is kept for later."""
+        """List scheduled answers and snoozed prompts."""
 
     @operation("DELETE /later/{later_id}", scope="answer", name="later.revoke")
     def revoke_later(self, later_id: ShortText) -> Kept:
@@ -1024,39 +1024,39 @@ class HubOperations:
 
     @operation("GET /queue")
     def queue(self, session_id: ShortText = "") -> Annotated[tuple[Instruction, ...], Is(key="queue")]:
-        """Instructions that wait."""
+        """List queued instructions."""
 
     @operation("POST /sessions/{session_id}/queue", scope="answer", name="queue.add")
     def enqueue(self, session_id: SessionId, text: Annotated[str, Is(least=1, most=4096)]) -> Queued:
-        """An instruction for when the tool is done."""
+        """Queue an instruction for when the tool is idle."""
 
     @operation("DELETE /queue/{queue_id}", scope="answer", name="queue.remove")
     def dequeue(self, queue_id: ShortText) -> Queued:
-        """Take an instruction back."""
+        """Remove a queued instruction."""
 
     @operation("POST /prompts/{prompt_id}/report", scope="answer", page=True)
     def report_prompt(self, prompt_id: PromptId, note: Note = "") -> Annotated[str, Is(key="report")]:
-        """Report that this is no prompt."""
+        """Report a false alarm."""
 
     # rules and grants
 
     @operation("GET /rules", name="rules.overview")
     def rules(self) -> Rules:
-        """Rules, grants, and what they decided."""
+        """List rules, grants, and their decisions."""
 
     @operation(name="policy.cases")
     def policy_cases(
         self, prompt_id: ShortText = "", since: ShortText = ""
     ) -> Annotated[tuple[PastQuestion, ...], Is(key="cases")]:
-        """Past questions, to try rules on."""
+        """List past questions, to test rules with."""
 
     @operation(scope="admin", name="policy.trust")
     def policy_trust(self, folder: Annotated[str, Is(most=4096)], remove: bool = False) -> Trusted:
-        """Trust the rules of a project's own file."""
+        """Trust a project's rules."""
 
     @operation()
     def grants(self) -> Annotated[tuple[Grant, ...], Is(key="grants")]:
-        """What is allowed for a while."""
+        """List grants."""
 
     @operation("POST /prompts/{prompt_id}/grant", scope="answer", name="grant.add")
     def grant(
@@ -1071,11 +1071,11 @@ class HubOperations:
 
     @operation(scope="answer", name="grant.revoke")
     def revoke_grants(self, grant_id: ShortText = "") -> Annotated[tuple[str, ...], Is(key="ended")]:
-        """End the grants whose id begins so; all of them without one."""
+        """Revoke the grants whose id begins with this; without an id, all of them."""
 
     @operation("DELETE /grants/{grant_id}", scope="answer", name="grant.end")
     def revoke_grant(self, grant_id: ShortText) -> Annotated[bool, Is(key="revoked")]:
-        """End a grant at once."""
+        """Revoke a grant."""
 
     # sessions
 
@@ -1086,15 +1086,15 @@ class HubOperations:
         name: Annotated[str, Is("only those that are called so", most=120)] = "",
         session_id: SessionId = "",
     ) -> Annotated[tuple[Session, ...], Is(key="sessions")]:
-        """Sessions."""
+        """List sessions."""
 
     @operation("GET /sessions/{session_id}", page=True, name="session")
     def session(self, session_id: SessionId) -> Session:
-        """One session."""
+        """Get one session."""
 
     @operation(name="session.wait")
     def wait_session(self, session_id: SessionId, patience_s: float = 10.0) -> Annotated[bool, Is(key="known")]:
-        """Wait until a session that was just started is known."""
+        """Wait until the hub knows a session that was just started."""
 
     @operation("PUT /sessions/{session_id}/name", scope="admin")
     def rename(self, session_id: SessionId, name: Annotated[str, Is("empty: no name", most=80)]) -> Renamed:
@@ -1111,7 +1111,7 @@ class HubOperations:
         rows: Annotated[int, Is("0: its own size again", least=0, most=200)] = 0,
         cols: Annotated[int, Is("0: its own size again", least=0, most=300)] = 0,
     ) -> Sized:
-        """Give a session that no terminal shows the size of the screen that watches it, until that is closed."""
+        """Give a detached session the size of the screen that watches it, until that screen is closed."""
 
     @operation("POST /sessions/{session_id}/end", scope="admin", name="kill")
     def end(self, session_id: SessionId, force: bool = False) -> Ending:
@@ -1119,17 +1119,17 @@ class HubOperations:
 
     @operation("GET /sessions/{session_id}/why", page=True)
     def why(self, session_id: SessionId) -> Annotated[tuple[str, ...], Is(key="why")]:
-        """What was judged, and from what."""
+        """Explain why a session raised a prompt or none."""
 
     @operation("GET /sessions/{session_id}/words", page=True)
     def words(
         self, session_id: SessionId, last: Annotated[bool, Is("its last answer alone")] = False
     ) -> Annotated[str, Is(key="text")]:
-        """What the session said since its last instruction, as text."""
+        """Get the session's output since its last instruction, as text."""
 
     @operation("GET /sessions/{session_id}/changes")
     def changes(self, session_id: SessionId) -> Changes:
-        """What has changed in the session's folder since it began."""
+        """List what a session changed in its folder since it started."""
 
     @operation("GET /sessions/{session_id}/screen", page=True, name="screen")
     def screen(
@@ -1138,15 +1138,15 @@ class HubOperations:
         styled: Annotated[bool, Is("with colours, as runs of [text, fg, bg, flags]")] = False,
         past: Annotated[bool, Is("also what has scrolled off it, with colours, as `past`")] = False,
     ) -> Screen:
-        """The session's screen."""
+        """Get the session's screen."""
 
     @operation("GET /sessions/{session_id}/screen/stream", page=True)
     def screen_stream(self, session_id: SessionId) -> AsyncIterator[Screen]:
-        """The screen, live."""
+        """Stream the session's screen."""
 
     @operation("POST /sessions/{session_id}/typing", scope="admin", page=True)
     def opt_in(self, session_id: SessionId, on: bool) -> Annotated[bool, Is(key="on")]:
-        """Switch typing into it on or off."""
+        """Switch typing into a session on or off."""
 
     @operation("POST /sessions/{session_id}/keys", scope="admin", page=True)
     def type_keys(
@@ -1163,7 +1163,7 @@ class HubOperations:
         ] = "",
         number: Annotated[int, Is("0, 1, 2, … within the stream", least=0, most=2**31)] = 0,
     ) -> Typed:
-        """Type into the session."""
+        """Type keys into a session."""
 
     @operation("POST /sessions/{session_id}/report", scope="answer", page=True)
     def report_missed(self, session_id: SessionId, note: Note = "") -> Annotated[str, Is(key="report")]:
@@ -1171,7 +1171,7 @@ class HubOperations:
 
     @operation("GET /launchers")
     def launchers(self) -> Annotated[tuple[Launcher, ...], Is(key="launchers")]:
-        """What can be started."""
+        """List the launchers."""
 
     @operation("POST /sessions", scope="admin")
     def launch(
@@ -1226,7 +1226,7 @@ class HubOperations:
 
     @operation("DELETE /questions/{question_id}", scope="ask", page=True)
     def withdraw(self, question_id: ShortText) -> Annotated[bool, Is(key="withdrawn")]:
-        """Withdraw a question of one's own."""
+        """Withdraw your own question."""
 
     # records
 
@@ -1239,15 +1239,15 @@ class HubOperations:
         session: Annotated[str, Is("only of this session", most=64)] = "",
         state: Annotated[str, Is("only those in this state", most=32)] = "",
     ) -> Annotated[tuple[Prompt, ...], Is(key="prompts")]:
-        """Prompts of every state, newest first."""
+        """List prompts of every state, newest first."""
 
     @operation()
     def events(self, follow: bool = False, session: ShortText = "", recent: bool = False) -> AsyncIterator[Event]:
-        """Events, one by one."""
+        """Stream events."""
 
     @operation("GET /events", page=True, name="page.events")
     def event_stream(self) -> AsyncIterator[Event]:
-        """All that happens."""
+        """Stream events for the page."""
 
     @operation("GET /audit", page=True, name="audit.page")
     def audit_page(
@@ -1258,7 +1258,7 @@ class HubOperations:
         session: Annotated[str, Is("only of this session", most=64)] = "",
         prompt: Annotated[str, Is("only of this prompt", most=64)] = "",
     ) -> Annotated[tuple[AuditEntry, ...], Is(key="entries")]:
-        """The audit log, newest first."""
+        """Page through the audit log, newest first."""
 
     @operation()
     def audit(
@@ -1270,55 +1270,55 @@ class HubOperations:
         event: ShortText = "",
         newest: bool = False,
     ) -> Annotated[tuple[AuditEntry, ...], Is(key="entries")]:
-        """The audit log's entries, oldest first."""
+        """List entries of the audit log, oldest first."""
 
     @operation(name="audit.verify")
     def verify_audit(
         self, seen: Annotated[tuple[SeenHead, ...], Is("heads that others have kept")] = ()
     ) -> Annotated[AuditVerdict, Is(key="verdict")]:
-        """Whether the audit log is whole, entry by entry."""
+        """Verify the audit log, entry by entry."""
 
     @operation("GET /audit/state", name="audit.state")
     def audit_state(self) -> AuditState:
-        """Whether the audit chain is whole."""
+        """Get the head and the state of the audit chain."""
 
     @operation("GET /statistics", page=True)
     def statistics(self) -> Statistics:
-        """Counts over all prompts."""
+        """Count prompts."""
 
     @operation("GET /metrics", page=True)
     def metrics(self) -> str:
-        """Metrics for Prometheus."""
+        """Get metrics for Prometheus."""
 
     # the hub itself
 
     @operation("GET /health", scope="", page=True, name="page.health")
     def health(self) -> Health:
-        """Whether the hub answers."""
+        """Check that the hub answers."""
 
     @operation()
     def ping(self) -> Alive:
-        """Which hub this is."""
+        """Get the hub's process and version."""
 
     @operation()
     def status(self) -> Status:
-        """The hub, its channels, sessions and open prompts."""
+        """Show the hub, its channels, sessions and open prompts."""
 
     @operation(name="health")
     def session_health(self) -> Annotated[dict[str, str], Is(key="sessions")]:
-        """Of every session that runs: "ok", or what is wrong with it."""
+        """Get the state of every running session: "ok" or its problem."""
 
     @operation(scope="admin")
     def reload(self) -> Done:
-        """Read the configuration again."""
+        """Reload the configuration."""
 
     @operation(scope="admin")
     def stop(self) -> Annotated[int, Is(key="pid")]:
-        """End the hub; sessions go on."""
+        """Stop the hub; sessions continue."""
 
     @operation(scope="admin", name="page")
     def page_command(self, do: ShortText, fields: dict[str, Any] = {}) -> dict[str, object]:  # noqa: B006
-        """What commands of this user ask of the page: links, devices, tokens, the password."""
+        """Run a command of this user on the page: links, devices, tokens, the password."""
 
     # logins, links, tokens and push: the page's own
 
@@ -1328,7 +1328,7 @@ class HubOperations:
         who: Annotated[str, Is("the id of a link, a login or a token", most=64)] = "",
         challenge: Annotated[str, Is("chosen by the caller, new each time", most=128)] = "",
     ) -> Hello:
-        """The hub proves that it knows a link, a login or a token."""
+        """Let the hub prove that it knows a link, a login or a token."""
 
     @operation("POST /login", scope="", page=True)
     def login(
@@ -1339,49 +1339,49 @@ class HubOperations:
         proof: Secret | None = None,
         password: Secret | None = None,
     ) -> Device:
-        """Let a browser in by its one-time link or the password."""
+        """Log a browser in, with a one-time link or the password."""
 
     @operation("POST /logout", scope="read", page=True)
     def logout(self) -> Annotated[bool, Is(key="ended")]:
-        """End this browser's login."""
+        """Log this browser out."""
 
     @operation("GET /devices", scope="admin", page=True)
     def list_devices(self) -> Annotated[tuple[Device, ...], Is(key="devices")]:
-        """Browsers that are let in."""
+        """List the browsers that are logged in."""
 
     @operation("PUT /devices/{login_id}", scope="admin", page=True)
     def rename_device(self, login_id: ShortText, name: DeviceName) -> Device:
-        """Give a browser another name."""
+        """Rename a browser."""
 
     @operation("DELETE /devices/{login_id}", scope="admin", page=True)
     def end_device(self, login_id: ShortText) -> Annotated[bool, Is(key="ended")]:
-        """End one browser's login."""
+        """Log one browser out."""
 
     @operation("DELETE /logins", scope="admin", page=True)
     def logout_all(self) -> Annotated[int, Is(key="ended")]:
-        """End every login."""
+        """Log every browser out."""
 
     @operation("GET /me", page=True)
     def me(self) -> Me:
-        """Who is calling."""
+        """Get the caller's own name and scope."""
 
     @operation("PUT /me", scope="read", page=True)
     def rename_me(self, name: DeviceName) -> Device:
-        """Give this browser another name."""
+        """Rename this browser."""
 
     @operation("POST /links", scope="admin", page=True)
     def make_link(
         self, name: Annotated[str, Is("empty: named by its browser", most=40)] = "", scope: Grade = "answer"
     ) -> Links:
-        """Make a one-time link to the page."""
+        """Create a one-time link to the page."""
 
     @operation("PUT /password", scope="admin", page=True)
     def set_password(self, password: Annotated[str, Is(least=12, most=256)]) -> Annotated[bool, Is(key="set")]:
-        """Set the password of the login on the LAN."""
+        """Set the password for logins over the LAN."""
 
     @operation("GET /tokens", scope="admin", page=True)
     def list_tokens(self) -> Annotated[tuple[Token, ...], Is(key="tokens")]:
-        """API tokens."""
+        """List API tokens."""
 
     @operation("POST /tokens", scope="admin", page=True)
     def create_token(self, name: TokenName, scope: Grade = "read") -> NewToken:
@@ -1393,17 +1393,17 @@ class HubOperations:
 
     @operation("GET /push", page=True)
     def push_key(self) -> Push:
-        """The key for push."""
+        """Get the key for push messages."""
 
     @operation("POST /push/subscriptions", scope="answer", page=True)
     def subscribe(
         self, endpoint: Endpoint, keys: PushKeys, expirationTime: Any = None
     ) -> Annotated[bool, Is(key="subscribed")]:
-        """Ask for push messages, with what the browser's PushSubscription.toJSON() gives."""
+        """Subscribe to push messages, with the result of the browser's PushSubscription.toJSON()."""
 
     @operation("DELETE /push/subscriptions", scope="answer", page=True)
     def unsubscribe(self, endpoint: Endpoint) -> Annotated[bool, Is(key="removed")]:
-        """End push messages."""
+        """Unsubscribe from push messages."""
 
 
 OPERATIONS: Final[tuple[Operation[..., Any], ...]] = tuple(

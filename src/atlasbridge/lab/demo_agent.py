@@ -46,7 +46,7 @@ def main() -> int:
     kept = clean_up()
     work("packing")
     print(f"Done: {version}, note {note!r},")
-    print(f"a password of {len(secret)} characters\nthat nobody has seen,\n{kept}.")
+    print(f"a password of {len(secret)} characters\nthat no one has seen,\n{kept}.")
     return 0
 
 
@@ -75,7 +75,7 @@ def edit_version(version: str) -> None:
 def clean_up() -> str:
     print(f"\nBefore I pack, I want to make room:\n\n  {BOLD}rm -rf build/ ~/Documents{PLAIN}\n")
     if agreed("Run it? (y/n) "):
-        print(f"{DIM}(You agreed. A real agent would have deleted them; this one deletes nothing.){PLAIN}\n")
+        print(f"{DIM}(You approved it. A real agent would have deleted them; this one deletes nothing.){PLAIN}\n")
         return "and your documents would be gone"
     print("Then I do not.\n")
     return "and your documents are still there"

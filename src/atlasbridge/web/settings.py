@@ -17,7 +17,7 @@ PUSH_SERVICES = (
 @dataclass(frozen=True, slots=True)
 class WebSettings:
     port: int = 8484  # where the page listens on this machine; 0: a free one, chosen once and then kept
-    hosts: tuple[str, ...] = ()  # names under which a TLS proxy on this machine (tailscale serve) shows the page
+    hosts: tuple[str, ...] = ()  # names under which a TLS proxy on this machine (tailscale serve) serves the page
     lan: bool = False  # also listen on the local network, with TLS
     lan_host: str = "0.0.0.0"  # the address that the LAN listener binds
     lan_port: int = 8485  # the port of the LAN listener
@@ -26,10 +26,10 @@ class WebSettings:
     key: str = ""  # the private key that belongs to `cert`
     link_ttl_s: float = 600.0  # how long a one-time link works
     login_ttl_s: float = 30 * 86_400.0  # how long a browser stays logged in
-    password_scope: str = "answer"  # what a browser is allowed to do after a login by password: read, answer or admin
+    password_scope: str = "answer"  # the scope of a login by password: read, answer or admin
     replies_per_minute: int = 60  # most replies a minute from one login
-    push_hosts: tuple[str, ...] = PUSH_SERVICES  # nothing else is ever posted to
-    push_contact: str = "mailto:atlasbridge@localhost"  # what push services are told about the sender
+    push_hosts: tuple[str, ...] = PUSH_SERVICES  # the only hosts that get push messages
+    push_contact: str = "mailto:atlasbridge@localhost"  # the sender's address for push services
 
     @classmethod
     def read(cls, table: Mapping[str, Any]) -> WebSettings:

@@ -23,7 +23,7 @@ def find_session(home: Home, session_id: str) -> socket.socket:
     for path in _attach_sockets(home):
         if path.stem == short_id(session_id) and (connection := _connect(path)) is not None:
             return connection
-    raise NoSuchSession(f"no running session {session_id!r}", "list them: atlasbridge ps")
+    raise NoSuchSession(f"no running session {session_id!r}", "list them with: atlasbridge ps")
 
 
 def is_port(connection: socket.socket) -> bool:

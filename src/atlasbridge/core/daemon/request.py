@@ -78,7 +78,7 @@ def is_starting(path: Path) -> bool:
 
 
 START_HINT = "start it with: atlasbridge hub start"
-FALSE_HINT = "nothing was said to it; end that process, then: atlasbridge hub restart"
+FALSE_HINT = "end that process, then run: atlasbridge hub restart"
 
 
 class FalseHub(HubUnavailable):
@@ -130,16 +130,20 @@ class HubClient:
         try:
             self._socket.sendall(wire.encode(message))
         except OSError as error:
-            raise HubUnavailable(f"the hub went away: {error.strerror or error}", START_HINT) from error
+            raise HubUnavailable(
+                f"the connection to the hub was lost: {error.strerror or error}", START_HINT
+            ) from error
 
     def _next(self) -> dict[str, Any]:
         while not self._ready:
             try:
                 data = self._socket.recv(65536)
             except TimeoutError as error:
-                raise HubUnavailable("the hub does not answer", "look at it with: atlasbridge logs") from error
+                raise HubUnavailable("the hub does not answer", "read its log with: atlasbridge logs --hub") from error
             except OSError as error:
-                raise HubUnavailable(f"the hub went away: {error.strerror or error}", START_HINT) from error
+                raise HubUnavailable(
+                    f"the connection to the hub was lost: {error.strerror or error}", START_HINT
+                ) from error
             if not data:
                 raise HubUnavailable("the hub closed the connection", START_HINT)
             self._ready.extend(self._buffer.feed(data))
@@ -158,7 +162,7 @@ def connect(home: Home, timeout_s: float = 30.0) -> socket.socket:
     except FalsePeer as error:
         raise FalseHub(f"this is not the hub: {error}", FALSE_HINT) from error
     except (BlockingIOError, TimeoutError) as error:
-        raise HubUnavailable("the hub does not answer", "look at it with: atlasbridge logs") from error
+        raise HubUnavailable("the hub does not answer", "read its log with: atlasbridge logs --hub") from error
     except OSError as error:
         raise HubUnavailable("the hub is not running", START_HINT) from error
 
@@ -250,9 +254,9 @@ def ensure_hub(home: Home, timeout_s: float = 15.0) -> bool:
         else:
             return False
         if clock.now() > deadline:
-            raise HubUnavailable("the hub did not start in time", f"look into {home.log}")
+            raise HubUnavailable("the hub did not start in time", f"read its log: {home.log}")
         if not home.may_start_hub:
-            raise HubUnavailable(f"no hub listens at {home.socket}", "it is started by the user whose hub it is")
+            raise HubUnavailable(f"no hub listens at {home.socket}", "the owner of the hub must start it")
         if is_inside(trace_ancestry(os.getpid(), look_at)):
             _wait_for_the_host(clock.now() > deadline - timeout_s + _TAKEN_BACK_S)
         elif _spawn_and_wait(home, max(0.1, deadline - clock.now())):
@@ -279,7 +283,7 @@ def _spawn_and_wait(home: Home, timeout_s: float) -> bool:
     if error == ALREADY_RUNNING:
         return False
     if not error:
-        raise HubUnavailable("the hub ended while it started", f"look into {home.log}")
+        raise HubUnavailable("the hub ended while it started", f"read its log: {home.log}")
     kind = ConfigError if verdict.get("exit_code") == ConfigError.exit_code else AtlasBridgeError
     raise kind(error, str(verdict.get("hint", "")))
 
