@@ -109,6 +109,9 @@ def test_the_list_says_whether_path_finds_the_script_first(house: Path, monkeypa
     assert (row["tool"], row["real"], row["first"]) == ("agent", str(house / "bin/agent"), True)
     monkeypatch.setenv("PATH", f"{house}/bin:/usr/bin:/bin")
     assert json.loads(invoke("list", "--json").output)[0]["first"] is False
+    assert f"{house}/bin/agent comes first" in " ".join(invoke("list").output.split())
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    assert "not on PATH" in invoke("list").output
     assert "export PATH=" in invoke("add", "agent").output
 
 

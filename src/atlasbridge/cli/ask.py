@@ -30,7 +30,7 @@ _LEAVES = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP"
 @click.option("--secret", is_flag=True, help="Ask for a secret: never in a chat, never stored.")
 @click.option("--ttl", "ttl_s", type=DURATION, help="How long to wait, such as 90, 30m or 2h.")
 @click.option(
-    "--default", "default", default="", metavar="ANSWER", help="The answer if nobody answers in time; it must refuse."
+    "--default", "default", default="", metavar="ANSWER", help="The answer if no one answers in time; it must refuse."
 )
 @click.option("--label", default="", help="The name of the asking program; by default the CI job or the script.")
 @click.option(
@@ -53,7 +53,7 @@ def command(
     """Ask a person and wait for the answer.
 
     Without --choice or --text it is a yes-or-no question.  The answer is printed.  Exit status: 0 yes or
-    answered, 1 no, 4 nobody answered in time, 5 withdrawn, 2 it could not be asked.
+    answered, 1 no, 4 no answer in time, 5 withdrawn, 2 it could not be asked.
 
     --hook reads the request of Codex or Claude Code from standard input and prints the decision; every fault is a
     denial, and the exit status is 0.
@@ -152,7 +152,7 @@ def _decide_hook(label: str, ttl_s: float | None) -> int:
         decision = json.loads(verdict(handed, words, asked, told["tool_input"]))
     except (AtlasBridgeError, OSError, ValueError, LookupError, TypeError) as error:
         why = f"the request has no {error}" if isinstance(error, LookupError) else error
-        decision = json.loads(deny(f"Nobody could be asked: {why}."))
+        decision = json.loads(deny(f"No one could be asked: {why}."))
     decision.pop("updatedInput", None)  # Codex denies a request whose input was changed
     print_line({"hookSpecificOutput": {"hookEventName": "PermissionRequest", "decision": decision}})
     return 0

@@ -347,7 +347,7 @@ def apply_change(what: str, say: Callable[..., str] = str.format) -> None:
     with hub_client() as hub:
         answer = hub.request("reload")
     if answer.get("ok"):
-        echo(say("{what}; the hub uses it now. Sessions that run keep their detection settings.", what=what))
+        echo(say("{what}; the hub uses it now. Running sessions keep their detection settings.", what=what))
     else:
         echo(f"{what}; the hub still uses the old settings: {answer.get('message', '')}")
         click.echo("try: atlasbridge hub restart")

@@ -439,7 +439,7 @@ def chats(database_url: str, config_path: Path | None, as_json: bool) -> None:
             }
         )
         return
-    rows = [(one["channel"], ", ".join(one["people"]) or "nobody", _how(one)) for one in found]
+    rows = [(one["channel"], ", ".join(one["people"]) or "no one", _how(one)) for one in found]
     print_table(("channel", "people", "how"), rows, "the file has no channel, such as [channels.telegram]")
 
 
@@ -656,12 +656,12 @@ def new_token(database_url: str, name: str, token: str, scope: str) -> None:
 @click.argument("name", default="")
 @json_option
 def list_logins(database_url: str, name: str, as_json: bool) -> None:
-    """List the browsers and API tokens that are logged in, of NAME or of everybody."""
+    """List the browsers and API tokens that are logged in, of NAME or of everyone."""
     found = work(database_url, server.people.logins, name)
     if as_json:
         found = [{key: value for key, value in _plain(one).items() if key != "token_hash"} for one in found]
     columns = ("login", "person", "kind", "name", "scope", "last used", "until")
-    print_found(found, as_json, columns, _login, "nobody is logged in")
+    print_found(found, as_json, columns, _login, "no one is logged in")
 
 
 def _login(one: dict[str, Any]) -> tuple[str, ...]:
@@ -753,7 +753,7 @@ def set_quiet(database_url: str, name: str, spans: tuple[str, ...], zone: str) -
 def list_people(database_url: str, as_json: bool) -> None:
     """List people, their teams and what they are allowed to do."""
     found = work(database_url, server.people.listing)
-    empty = "nobody yet: atlasbridge fleet people add NAME"
+    empty = "no people yet; add one with: atlasbridge fleet people add NAME"
     print_found(found, as_json, ("name", "teams", "chats", "allowed"), _person, empty)
 
 

@@ -129,7 +129,7 @@ def list_shims(folder: Path | None, as_json: bool) -> None:
     if as_json:
         print_json([dict(zip(("tool", "script", "real", "first"), row, strict=True)) for row in rows])
     else:
-        shown = [(*row[:3], "first on PATH" if row[3] else "PATH finds the tool first") for row in rows]
+        shown = [(*row[:3], _place_on_path(row[0], place)) for row in rows]
         print_table(("tool", "script", "tool itself", "state"), shown, "no scripts")
 
 
@@ -160,6 +160,11 @@ def _hidden(tools: tuple[str, ...], folder: Path) -> str:
         if found is None or not _same(os.path.dirname(found), folder):
             return found or tool
     return ""
+
+
+def _place_on_path(tool: str, folder: Path) -> str:
+    first = _hidden((tool,), folder)
+    return f"{first} comes first" if os.path.isabs(first) else "not on PATH" if first else "first on PATH"
 
 
 def _check(tool: str, folder: Path) -> None:
@@ -233,7 +238,7 @@ def install_service(home: Home, now: bool, platform: str = sys.platform) -> Iter
     yield f"written: {path}"
     commands = _start_commands(path, now, platform)
     if not _answers(platform):
-        yield "the system's service manager does not answer here; after the next login, or with it, run:"
+        yield "run these commands after the next login, when the service manager answers:"
         yield from (f"  {' '.join(words)}" for words in commands)
         return
     if now and stop_hub(home):

@@ -231,8 +231,8 @@ def nothing_yet(asked: list[PastQuestion], least: int) -> str:
     whole = [item for item in asked if item.agreed and item.case.subject is not None and item.case.subject.certain]
     often = "once" if least == 1 else f"{least} times"
     return (
-        f"nothing to suggest yet: {len(whole)} of {len(asked)} questions were allowed by you with their whole command,"
-        f" and none of one shape {often} without a rule that speaks of it"
+        f"nothing to suggest yet: you allowed {len(whole)} of {len(asked)} questions with a complete command,"
+        f" and no similar ones {often} without a matching rule"
     )
 
 
@@ -379,7 +379,7 @@ def list_grants(as_json: bool) -> None:
     """List what is allowed now, for how long, and by whom."""
     with hub_client() as hub:
         grants = hub.ask("grants")["grants"]
-    print_found(grants, as_json, ("grant", "allows", "tool", "where", "left", "by"), _grant, "nothing is granted")
+    print_found(grants, as_json, ("grant", "allows", "tool", "where", "left", "by"), _grant, "no grants")
 
 
 def _grant(one: dict[str, Any]) -> tuple[str, ...]:

@@ -274,6 +274,6 @@ def _passkey(one: dict[str, Any]) -> tuple[str, ...]:
 @passkey_command.command("remove")
 @click.argument("passkey")
 def remove(passkey: str) -> None:
-    """Remove a lost or unused passkey, by its id or its name.  Everybody is notified."""
+    """Remove a lost or unused passkey, by its id or its name.  Everyone is notified."""
     name = ask_page("passkey-remove", which=passkey)["name"]
     click.echo(f'Removed "{name}". It can no longer approve; what it signed stays valid.')

@@ -227,7 +227,7 @@ class AtlasBridgeConfig(Table):
     launchers: list[Launcher] = setting([], "Sessions that can be started remotely.")
     attention: Attention = setting(Attention(), "How people are told, and how much.")
     people: list[PersonEntry] = setting([], "Names for people, and when they want quiet.")
-    escalation: list[EscalationEntry] = setting([], "Who is notified when; without any, everybody at once.")
+    escalation: list[EscalationEntry] = setting([], "Who is notified when; without an entry, everyone at once.")
     channels: dict[str, Any] = Field(
         default_factory=dict, description="One table per channel, such as [channels.telegram]; each has `enabled`."
     )

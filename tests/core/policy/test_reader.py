@@ -77,7 +77,7 @@ RULE = '[[rule]]\nname = "a"\nverdict = "{verdict}"\n'
         (RULE.format(verdict="ask") + "approvals = 0\n", 4, "from 1 to 20"),
         (RULE.format(verdict="ask") + "approvals = true\n", 4, "from 1 to 20"),
         (RULE.format(verdict="ask") + "approvals = 2\nperson = ['ann', 'ann']\n", 4, "fewer people"),
-        (RULE.format(verdict="deny") + "command = ['a']\npath = 'b'\n", 4, "not of two"),
+        (RULE.format(verdict="deny") + "command = ['a']\npath = 'b'\n", 4, "not two of"),
         (RULE.format(verdict="allow") + "command = ['ls', '**']\nmatch = ['ls', 'ls $x']\n", 5, "does not match"),
         (RULE.format(verdict="allow") + "command = ['find', '**']\nmatch = ['find . -delete']\n", 5, "does not match"),
         (RULE.format(verdict="deny") + "command = ['rm', '**']\nno_match = ['sudo rm x']\n", 5, "matches"),

@@ -47,7 +47,7 @@ from atlasbridge.core.values import frozen, replace
 
 PROJECT_FILE = Path(".atlasbridge") / "policy.toml"
 LONGEST_FILE = 65_536
-_ASK = Verdict(Say.ASK, "", "no rule speaks of it")
+_ASK = Verdict(Say.ASK, "", "no rule matches it")
 
 
 @frozen

@@ -176,9 +176,9 @@ class _Permission:
     def decide(self) -> Verdict:
         subject = self._case.subject
         if subject is None:
-            return _ask("what the answer is about could not be told for certain")
+            return _ask("it is not certain what the prompt is about")
         if not self._rules:
-            return _ask("no rule speaks of it")
+            return _ask("no rule matches it")
         why = doubt_subject(subject)
         doubt = ShellDoubt(why) if why else self._doubt(subject)
         if doubt is not None:

@@ -32,7 +32,7 @@ def decide_shape(case: Case, parse: Parser) -> GrantShape | str:
     """What a grant from this question would allow, or why there can be none."""
     subject = case.subject
     if subject is None:
-        return "what the answer is about could not be told for certain"
+        return "it is not certain what the prompt is about"
     doubt = doubt_subject(subject) or doubt_names(case)
     if doubt:
         return doubt

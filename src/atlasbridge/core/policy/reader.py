@@ -168,7 +168,7 @@ def _shape(table: Mapping[str, Any]) -> Shape | None:
 
 def _check(rule: PolicyRule) -> None:
     if sum(1 for part in (rule.command, rule.path, rule.host) if part) > 1:
-        raise _Wrong("command", "a rule speaks of a command, a path or a host, not of two of them")
+        raise _Wrong("command", "a rule has a command, a path or a host, not two of them")
     wanted = _subject_kind(rule)
     if rule.kind is not None and wanted not in (None, rule.kind):
         raise _Wrong("kind", f"a rule with {wanted.value if wanted else ''} words is not of kind {rule.kind.value}")
