@@ -64,8 +64,8 @@ def test_a_tap_on_the_phone_types_the_answer_and_slack_hears_who(
     ada, work = server.person(ADA), slack.person("U0ADA")
     answers = tmp_path / "answers"
     run_tool(hub, QUESTION, answers)
-    shown = server.wait_for(lambda: asked(ada.sees(), "Delete the build folder?"), "the question on the phone", 60)
-    slack.wait_for(lambda: asked(work.sees(), "Delete the build folder?"), "the question in Slack", 60)
+    shown = server.wait_for(lambda: asked(ada.sees(), "Delete the build folder?"), "the question on the phone")
+    slack.wait_for(lambda: asked(work.sees(), "Delete the build folder?"), "the question in Slack")
     tap = ada.tap(shown, "Yes")
     wait_for(lambda: read(answers) == "got y\n")
     server.wait_for(lambda: tap.answered, "the toast")
@@ -83,9 +83,9 @@ def test_a_click_and_a_thread_in_slack_answer_two_prompts_in_a_row(
     work = slack.person("U0ADA")
     answers = tmp_path / "answers"
     run_tool(hub, TWO, answers)
-    work.click(slack.wait_for(lambda: asked(work.sees(), "Continue?"), "the first question", 60), "No")
+    work.click(slack.wait_for(lambda: asked(work.sees(), "Continue?"), "the first question"), "No")
     wait_for(lambda: read(answers) == "1 n\n")
-    question = slack.wait_for(lambda: asked(work.sees(), "Enter your name"), "the second question", 60)
+    question = slack.wait_for(lambda: asked(work.sees(), "Enter your name"), "the second question")
     work.write("Grace &amp; Ada", thread=question)
     wait_for(lambda: read(answers) == "1 n\n2 Grace & Ada\n")
 
@@ -95,7 +95,7 @@ def test_a_dead_telegram_delays_nobody(hub: HubProcess, server: FakeTelegram, sl
     work = slack.person("U0ADA")
     answers = tmp_path / "answers"
     run_tool(hub, QUESTION, answers)
-    work.click(slack.wait_for(lambda: asked(work.sees(), "Delete the build folder?"), "the question", 60), "Yes")
+    work.click(slack.wait_for(lambda: asked(work.sees(), "Delete the build folder?"), "the question"), "Yes")
     wait_for(lambda: read(answers) == "got y\n")
     server.start()
 
@@ -109,7 +109,7 @@ def test_a_prompt_raised_in_an_outage_is_delivered_after_it(
     run_tool(hub, QUESTION, answers)
     wait_for(hub.is_asked)
     server.start()
-    ada.tap(server.wait_for(lambda: asked(ada.sees(), "Delete the build folder?"), "the question", 90), "No")
+    ada.tap(server.wait_for(lambda: asked(ada.sees(), "Delete the build folder?"), "the question"), "No")
     wait_for(lambda: read(answers) == "got n\n")
 
 
@@ -119,7 +119,7 @@ def test_a_hub_that_was_killed_takes_up_the_tap_that_came_meanwhile(
     ada = server.person(ADA)
     answers = tmp_path / "answers"
     run_tool(hub, QUESTION, answers)
-    shown = server.wait_for(lambda: asked(ada.sees(), "Delete the build folder?"), "the question", 60)
+    shown = server.wait_for(lambda: asked(ada.sees(), "Delete the build folder?"), "the question")
     os.kill(hub.pid, signal.SIGKILL)
     ada.tap(shown, "Yes")
     ada.tap(shown, "Yes")
@@ -134,7 +134,7 @@ def test_a_click_acknowledged_by_a_hub_that_is_killed_before_it_could_type_is_ty
 ) -> None:
     work, answers = slack.person("U0ADA"), tmp_path / "answers"
     session_id = run_tool(hub, QUESTION, answers)
-    shown = slack.wait_for(lambda: asked(work.sees(), "Delete the build folder?"), "the question", 60)
+    shown = slack.wait_for(lambda: asked(work.sees(), "Delete the build folder?"), "the question")
     (session,) = [one for one in hub.json("ps") if one["session_id"].startswith(session_id)]
     hub.kill_9()
     stop_process(session["host_pid"])  # nobody can type while the next hub lives
@@ -142,12 +142,12 @@ def test_a_click_acknowledged_by_a_hub_that_is_killed_before_it_could_type_is_ty
         hub.start()
         slack.wait_for(lambda: slack.sockets, "the socket")
         click = work.click(shown, "Yes")
-        slack.wait_for(lambda: click.acked, "the acknowledgement", 60)
+        slack.wait_for(lambda: click.acked, "the acknowledgement")
         hub.kill_9()
     finally:
         os.kill(session["host_pid"], signal.SIGCONT)
     assert read(answers) == ""
     hub.start()
     wait_for(lambda: read(answers) == "got y\n")
-    slack.wait_for(lambda: not asked(work.sees(), "Delete the build folder?"), "the edit", 60)
+    slack.wait_for(lambda: not asked(work.sees(), "Delete the build folder?"), "the edit")
     assert read(answers) == "got y\n"

@@ -109,12 +109,12 @@ def test_a_real_session_sends_no_log_and_strictly_no_more_than_an_excerpt(
         shown = server.wait_for(
             lambda: next(iter(reversed([m for m in ada.sees() if "go on?" in str(m)])), None), "", 60
         )
-        slack.wait_for(lambda: [m for m in work.sees() if "go on?" in str(m)], "the question in Slack", 60)
+        slack.wait_for(lambda: [m for m in work.sees() if "go on?" in str(m)], "the question in Slack")
         for message in (*ada.sees(), *work.sees()):
             assert "log line 3 " not in json.dumps(message), message
         assert (json.dumps(shown).count("and truly") < 30) is strict  # the question has 320 characters
         ada.write("/screen")
-        server.wait_for(lambda: len(ada.sees()) > 1 and "/screen" not in str(ada.sees()[-1]), "an answer", 60)
+        server.wait_for(lambda: len(ada.sees()) > 1 and "/screen" not in str(ada.sees()[-1]), "an answer")
         if strict:
             assert not any("log line" in json.dumps(message) for message in ada.sees())
         ada.tap(shown, "Yes")

@@ -209,10 +209,10 @@ async def test_a_client_that_is_sent_away_comes_back_and_hears_what_waited(
         slack.disconnect()
     else:
         slack.cut_sockets()
-    await slack.until(lambda: len(slack.calls_of("apps.connections.open")) > opened, "a new ticket", 30)
+    await slack.until(lambda: len(slack.calls_of("apps.connections.open")) > opened, "a new ticket")
     await slack.until(lambda: slack.sockets, "a new socket")
     ada.write("still there?")
-    await slack.until(lambda: listener.events(), "the event", 30)
+    await slack.until(lambda: listener.events(), "the event")
     assert listener.events()[-1]["event"]["text"] == "still there?"
 
 

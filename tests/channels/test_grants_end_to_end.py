@@ -31,7 +31,7 @@ class Hand:
             fitting = [one for one in seen if not button or button in buttons_of(one)]
             return fitting[-1] if fitting else None
 
-        return self.server.wait_for(found, f"{words!r}", 60)
+        return self.server.wait_for(found, f"{words!r}")
 
     def press_on(self, words: str, button: str) -> Message:
         message = self.reads(words, button)
@@ -96,7 +96,7 @@ def test_what_cannot_be_granted_is_said_and_what_is_not_whole_is_not_offered(hub
             said = getattr(pressed, "toast", "") or "".join(map(text_of, hand.person.sees()))
             return "This cannot be granted: it is not certain what would run" in said
 
-        hand.server.wait_for(is_told, "why not", 60)
+        hand.server.wait_for(is_told, "why not")
         assert hub.json("grants", "list", "--json") == []
         host.raise_prompt(asking("npm run other", certain=False))
         assert OFFER not in buttons_of(hand.reads("npm run other"))

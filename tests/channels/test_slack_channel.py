@@ -161,8 +161,8 @@ async def test_the_connection_comes_back_after(
         slack.stop()
         slack.start()
     ada.write("blue", thread=ada.last())
-    await slack.until(lambda: len(slack.calls_of("apps.connections.open")) > opened, "a new ticket", 60)
-    await slack.until(lambda: record.prompt_id in hub_api.answers, "the answer", 60)
+    await slack.until(lambda: len(slack.calls_of("apps.connections.open")) > opened, "a new ticket")
+    await slack.until(lambda: record.prompt_id in hub_api.answers, "the answer")
 
 
 async def test_strangers_and_other_workspaces_are_told_nothing_and_logged_once(
@@ -265,7 +265,7 @@ async def test_tokens_are_in_no_log(slack: FakeSlack, hub_api: MiniHub, caplog: 
         with pytest.raises(ChannelError):
             await hub_api.ask(channel, hub_api.add_prompt(hub_api.add_session(), prompts.YES_NO))
         slack.cut_sockets()
-        await slack.until(lambda: len(slack.calls_of("apps.connections.open")) > 3, "a new ticket", 60)
+        await slack.until(lambda: len(slack.calls_of("apps.connections.open")) > 3, "a new ticket")
     for secret in (BOT_TOKEN, APP_TOKEN, BOT_TOKEN[-12:], APP_TOKEN[-12:], "link/ticket"):
         assert secret not in caplog.text
 

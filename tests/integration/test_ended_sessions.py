@@ -61,7 +61,7 @@ def test_the_last_words_of_an_ended_session_are_read_from_a_chat() -> None:
             ada.write(words)
             telegram.wait_for(partial(tells, ada, before), words)
         ada.write("/last nonesuch")
-        telegram.wait_for(lambda: "the last words" not in ada.last()["text"], "no other session is shown", 60)
+        telegram.wait_for(lambda: "the last words" not in ada.last()["text"], "no other session is shown")
 
 
 def tells(ada: Person, before: int) -> bool:

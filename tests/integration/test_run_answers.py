@@ -250,7 +250,7 @@ def test_kill_ends_the_whole_process_group(home: Path, operator: Operator, tmp_p
     script = f"trap '' TERM; (exec sh -c {shlex.quote(stubborn)}) & echo ready; wait; sleep 1000"
     with run_in(home, "sh", "-c", script, options=()) as terminal:
         terminal.wait_for("ready")
-        wait_for(operator.sessions, "the session in the list", 60)
+        wait_for(operator.sessions, "the session in the list")
         session = operator.sessions()[0]
         assert session["state"] == "active"
         assert session["attached"] is True
@@ -263,7 +263,7 @@ def test_kill_ends_the_whole_process_group(home: Path, operator: Operator, tmp_p
 
 def test_the_list_of_sessions_knows_who_is_attached(home: Path, operator: Operator) -> None:
     with run_in(home, sys.executable, "-c", "input('name: ')", options=("--name", "my work")) as terminal:
-        wait_for(operator.sessions, "the session in the list", 60)
+        wait_for(operator.sessions, "the session in the list")
         session = operator.sessions()[0]
         assert (session["label"], session["attached"]) == ("my work", True)
         terminal.type(b"\x1dd")

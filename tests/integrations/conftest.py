@@ -23,7 +23,7 @@ class HubApi:
         return found
 
     def next(self) -> dict[str, Any]:
-        wait_for(lambda: bool(self.prompts()), deadline_s=90)
+        wait_for(lambda: bool(self.prompts()))
         return self.prompts()[0]
 
     def answer(self, value: str, **how: Any) -> dict[str, Any]:

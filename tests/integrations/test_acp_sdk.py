@@ -103,7 +103,7 @@ async def run_npm_turn(hub_api: HubApi, answer: str, meanwhile: Any) -> list[str
         env=dict(hub_api.hub.environ),
     )
     await asyncio.to_thread(meanwhile)
-    printed, _ = await asyncio.wait_for(editor.communicate(), 60)
+    printed, _ = await editor.communicate()
     return printed.decode().split()
 
 

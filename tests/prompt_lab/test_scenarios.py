@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,7 @@ from atlasbridge.lab.scenario import (
     register,
 )
 from tests.support.tier import first_of
+from tests.support.waiting import stays, until
 
 HERE = {"linux": "linux", "darwin": "macos", "win32": "windows"}[sys.platform]
 NOT_ON_A_CONSOLE = {"QA-018": "a console sends pictures of its screen, and not every byte of a flood"}
@@ -139,3 +141,27 @@ async def test_output_that_asks_nothing_raises_nothing_when_it_is_written_to_the
             assert result.raised == []
 
     await Working().perform()
+
+
+@unix_pair
+async def test_nothing_is_raised_while_output_is_on_its_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a crowded machine the program may wait for its answer before its question was read."""
+    from atlasbridge.os.tty.posix import PosixPTY
+
+    read, go_on = PosixPTY.read, threading.Event()
+    chunks: list[bytes] = []
+
+    def slowly(pty: PosixPTY) -> bytes:
+        chunks.append(read(pty))
+        if b"tinue" in chunks[-1]:
+            go_on.wait()
+        return chunks[-1]
+
+    monkeypatch.setattr(PosixPTY, "read", slowly)
+    terminal = LiveTerminal(console=False)
+    terminal.start(scenarios.program("say('Do you want to con'); time.sleep(0.2); say('tinue? [Y/n] '); ask()"))
+    await until(lambda: b"tinue" in b"".join(chunks), "the rest of the question")
+    await stays(lambda: not terminal.raised, "the silence", for_s=0.5)
+    go_on.set()
+    assert "Do you want to continue?" in (await terminal.until_raised()).excerpt
+    await terminal.close()

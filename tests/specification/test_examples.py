@@ -398,21 +398,21 @@ def test_text_that_could_mean_two_sessions_is_asked_back(telegram: FakeTelegram)
             hub.cli(
                 "run", "--detach", "--", sys.executable, "-c", "print('got', input('Enter the name of it: ')); input()"
             )
-        telegram.wait_for(lambda: len(asked()) == 2, "both prompts", 60)
+        telegram.wait_for(lambda: len(asked()) == 2, "both prompts")
         telegram.pass_time(5)
         ada.write("blue")
-        telegram.wait_for(lambda: "Which one do you mean?" in ada.last()["text"], "the question back", 60)
+        telegram.wait_for(lambda: "Which one do you mean?" in ada.last()["text"], "the question back")
         sessions = hub.json("ps")
         assert not any(shows(hub, one["session_id"], "got blue") for one in sessions)
         ada.write("green", reply_to=asked()[0])
-        telegram.wait_for(lambda: any(shows(hub, one["session_id"], "got green") for one in sessions), "the reply", 60)
+        telegram.wait_for(lambda: any(shows(hub, one["session_id"], "got green") for one in sessions), "the reply")
         done = next(one["session_id"] for one in sessions if shows(hub, one["session_id"], "got green"))
         hub.cli("kill", done)
-        telegram.wait_for(lambda: len(hub.json("ps")) == 1, "one session left", 60)
+        telegram.wait_for(lambda: len(hub.json("ps")) == 1, "one session left")
         telegram.pass_time(5)
         ada.write("red")
         (left,) = hub.json("ps")
-        telegram.wait_for(lambda: shows(hub, left["session_id"], "got red"), "the plain text", 60)
+        telegram.wait_for(lambda: shows(hub, left["session_id"], "got red"), "the plain text")
 
 
 def telegram_settings(telegram: FakeTelegram) -> str:
@@ -459,9 +459,9 @@ def test_a_session_of_claude_is_started_asked_answered_and_ended_in_the_document
         hub.environ |= {**environ, "ATLASBRIDGE_CAPTURE_PROMPTS": "1"}
         assert "ATLASBRIDGE_CAPTURE_PROMPTS=1" in block("adapter interface", 23)
         hub.cli("run", "--detach", "claude", "--model", "opus")
-        shown = telegram.wait_for(lambda: [one for one in ada.sees() if "Expires in" in one["text"]], "the prompt", 60)
+        shown = telegram.wait_for(lambda: [one for one in ada.sees() if "Expires in" in one["text"]], "the prompt")
         ada.tap(shown[-1], "Yes")
-        telegram.wait_for(lambda: "Session ended" in str(ada.sees()), "the end", 60)
+        telegram.wait_for(lambda: "Session ended" in str(ada.sees()), "the end")
         texts = [one["text"] for one in ada.sees()]
         order = [
             next(at for at, text in enumerate(texts) if word in text) for word in ("started", "Continue?", "ended")
@@ -767,7 +767,7 @@ async def test_the_example_of_a_shell_runs_as_it_is_written(tmp_path: Path, monk
     (tmp_path / "a-file-to-be-seen").touch()
     monkeypatch.chdir(tmp_path)
     said: list[str] = []
-    await asyncio.wait_for(example_in_python(8, said=said, sleep_s=3.0)["main"](), 60)
+    await example_in_python(8, said=said, sleep_s=3.0)["main"]()
     assert len(said) == 1 and "a-file-to-be-seen" in said[0] and f"{tmp_path}\r\n" in said[0]
 
 
@@ -797,7 +797,7 @@ async def test_the_example_of_a_cli_adapter_runs_as_it_is_written(
     made["adapter_for"] = lambda kind: adapter
     adapter.spawn = lambda pool, task, workdir: spawn(pool, task, str(tmp_path))
     pools = capture(made)
-    await asyncio.wait_for(made["main"](), 60)
+    await made["main"]()
     assert "Add error handling to the main function" in "".join(said) and f"in {tmp_path}" in "".join(said)
     assert said[-1] == "Task status: completed"
     await until_empty(pools[0])
@@ -808,7 +808,7 @@ async def test_the_example_of_a_full_pool_runs_as_it_is_written() -> None:
     said: list[str] = []
     made = example_in_python(10, said=said)
     pools = capture(made)
-    await asyncio.wait_for(made["main"](), 60)
+    await made["main"]()
     assert said[:2] == ["Active: 2/2", "Pool full! Max capacity: 2"] and said[2].startswith("Spawned after release: ")
     await until_empty(pools[0])
     assert pools[0].available() == 2

@@ -9,8 +9,8 @@ import asyncio
 import socket
 import threading
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, Literal, Self, TypeVar
 
@@ -62,14 +62,6 @@ class FakeServer:
         """The chat's clock goes on: anyone who writes now has had time to read."""
         earlier = self.clock
         self.clock = lambda: earlier() + seconds
-
-    @contextmanager
-    def no_time_to_read(self) -> Iterator[None]:
-        """The chat's clock stands still: anyone who writes now has not had time to read what was sent just now."""
-        goes_on, now = self.clock, self.clock()
-        self.clock = lambda: now
-        yield
-        self.clock = goes_on
 
     def routes(self) -> list[web.RouteDef]:
         return []

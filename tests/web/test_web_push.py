@@ -79,7 +79,7 @@ async def test_a_subscription_that_is_gone_is_forgotten_and_a_secret_is_not_quot
     _, body = await asyncio.wait_for(service.received.get(), 90)
     message = phone.open(body)
     assert (message["body"], message["actions"]) == ("It asks for a secret.", [])
-    await until(lambda: hub.hub_api.notes["web.push"] == "[]", "the device to be forgotten", 60)
+    await until(lambda: hub.hub_api.notes["web.push"] == "[]", "the device to be forgotten")
     await stop(hub, runner, client)
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import select
 import sys
 import threading
 from bisect import bisect_left
@@ -111,6 +112,8 @@ class VirtualClockRun(Player):
 PATIENCE_S = 20.0
 SILENT_S = 5.0  # without a probe, no prompt is raised after this much silence
 CHUNK = 65536
+PUT_OFF_S = 0.02
+MOST_PUT_OFF = 50  # consecutive postponements; a program that never stops writing is analysed all the same
 
 
 class LabTimeout(AssertionError):
@@ -133,6 +136,9 @@ class LiveTerminal:
         self._console = console
         self._pty: BasePTY | None = None
         self._reader: threading.Thread | None = None
+        self._reading = False
+        self._came = self._seen = 0  # chunks of output: read, and analysed
+        self._put_off = 0
         self.detector = Detector(load_dialect(dialect), rows, cols)
         self.clock = clock or SystemClock()
         self.blind = blind
@@ -265,11 +271,25 @@ class LiveTerminal:
 
     def _read(self, pty: BasePTY) -> None:
         """Runs in a thread of its own, because a console cannot be polled. The event loop gets the output, b"" last."""
-        while data := pty.read():
+        data = b"..."
+        while data:
+            if not self._console:
+                select.select([pty.fileno()], [], [])
+            self._reading = True
+            data = pty.read()
+            self._came += 1
+            self._reading = False
             self._loop.call_soon_threadsafe(self._took, data)
-        self._loop.call_soon_threadsafe(self._took, b"")
+
+    @property
+    def _behind(self) -> bool:
+        """Whether there is output that the detector has not seen yet. It is checked in the order of its way here."""
+        if self._pty is None or self._console:
+            return False
+        return bool(select.select([self._pty.fileno()], [], [], 0)[0]) or self._reading or self._came != self._seen
 
     def _took(self, data: bytes) -> None:
+        self._seen += 1
         if self.exited or self._pty is None:
             return  # the scenario is over
         if not data:
@@ -310,6 +330,11 @@ class LiveTerminal:
             case events.RequestProbe():
                 age = None if self._last_input is None else now - self._last_input
                 looked = events.ProbeAnswered(self._probe.look(now - self._last_output, age))
+                if self._behind and self._put_off < MOST_PUT_OFF:  # what it does now says nothing about an older screen
+                    self._put_off += 1
+                    self._wake_at(now + PUT_OFF_S)
+                    return []
+                self._put_off = 0
                 self.trace.keep(looked, now, len(self.raised))
                 return self.detector.handle(looked, now)
         return []

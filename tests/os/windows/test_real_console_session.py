@@ -95,12 +95,12 @@ class Shown:
         wait_for(lambda: text in "".join(self._parts), text, 90)
 
     def wait_end(self) -> None:
-        wait_for(lambda: not self.console.isalive(), "the end", 90)
+        wait_for(lambda: not self.console.isalive(), "the end")
 
 
 def test_a_question_is_raised_answered_elsewhere_and_typed_once(place: Place) -> None:
     shown = Shown(place, "run", "--backend", "conpty", "--", sys.executable, "-c", ASK)
-    (prompt,) = wait_for(lambda: place.json("approvals"), "a question", 90)
+    (prompt,) = wait_for(lambda: place.json("approvals"), "a question")
     assert prompt["type"] == "yes_no" and "Overwrite the file?" in prompt["excerpt"]
     done = place.cli("reply", prompt["prompt_id"], "y")
     assert done.returncode == 0, done
