@@ -11,8 +11,8 @@ import { asked, effectsOf, sentence as sentenceOf } from "/subject.js";
 import { by, clock, CONFIDENCE, folder, left, moment, nameOf, stored, t, time } from "/words.js";
 
 const ROUND = 2 * Math.PI * 21;
-export const STAGES = ["received", "typed", "taken"];
-export const stageName = (stage) => ({ received: t("sent"), typed: t("typed"), taken: t("taken") })[stage];
+const STAGES = ["received", "typed", "taken"];
+const stageName = (stage) => ({ received: t("sent"), typed: t("typed"), taken: t("taken") })[stage];
 const SURE_MS = [400, 6000]; // a second tap sooner than this was one tap; later than that, it is a first one again
 const keep = stored("sessionStorage");
 
@@ -319,11 +319,11 @@ const spans = () => [
   [t("For 30 minutes"), { for_s: 1800 }], [t("5 times"), { times: 5 }], [t("In this session"), {}], [t("In this folder"), { folder: true }],
 ];
 
-export const examples = (made) => el("ul", { cls: "examples" },
+const examples = (made) => el("ul", { cls: "examples" },
   ...made.would.map((text) => el("li", { cls: "yes" }, el("span", { cls: "unseen" }, t("allows ")), el("code", {}, text))),
   ...made.would_not.map((text, at) => el("li", { cls: "no" }, el("span", { cls: "unseen" }, t("does not allow ")), el("code", {}, text), " ", el("small", {}, made.why_not?.[at] ?? ""))));
 
-export function grantPanel(prompt) {
+function grantPanel(prompt) {
   if (!prompt.grantable || !may("answer")) return null;
   const path = `/prompts/${prompt.prompt_id}/grant`;
   const body = el("div", { cls: "stack" }, el("small", {}, t("Loading …")));
@@ -363,7 +363,7 @@ export function grantPanel(prompt) {
 }
 
 // Where several people must agree: who has, and how many are missing, as they come.
-export function votes(prompt) {
+function votes(prompt) {
   const wanted = prompt.constraints.quorum;
   if (!wanted) return null;
   const node = el("p", { cls: "word warn votes", role: "status" });
@@ -391,7 +391,7 @@ const snoozes = () => [[t("In 15 minutes"), 900], [t("In an hour"), 3600]];
 const LIMIT = "limit_resets_at";
 
 // `offered`: the choices of the card; a text field of its own where words are taken.
-export function laterBox(prompt, offered) {
+function laterBox(prompt, offered) {
   if (!may("answer") || prompt.constraints.secret) return null;
   const kept = el("ul", { cls: "kept" });
   const box = el("details", { cls: "later" }, el("summary", {}, t("Later…")), kept, snoozing(prompt), answering(prompt, offered), atReset(prompt));

@@ -10,7 +10,7 @@ const keys = (ids) => ids.map((id) => ({ type: /** @type {const} */ ("public-key
 const isAddress = (host) => /^[\d.]+$|:/.test(host);
 
 // Why no passkey can be used on this page; "": one can.
-export function whyNotHere() {
+function whyNotHere() {
   const { hostname, port } = window.location;
   if (isAddress(hostname.replace(/^\[|\]$/g, ""))) {
     return hostname === "127.0.0.1" || hostname === "[::1]" ? t("You opened this page by its IP address. Browsers allow passkeys only for a name: open {url} instead.", { url: `http://localhost:${port}/` })

@@ -178,7 +178,7 @@ function askedAgain({ prompt_id: id, session_id: session, digest }) {
 const STEADY_MS = 350; // a tap this soon after something moved was meant for what stood there before
 const AFTER_ANSWER_MS = 650; // the next card comes where the last one was: an impatient second tap is not for it
 
-export class Steady {
+class Steady {
   // `area`: in which presses are watched; `redraw`: what was put off while a finger was down.
   constructor(area, redraw) {
     this.area = area;

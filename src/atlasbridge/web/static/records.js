@@ -23,7 +23,7 @@ function byDay(list, entries, dateOf, make) {
   }
 }
 
-export function paged(list, more, load, dateOf, make) {
+function paged(list, more, load, dateOf, make) {
   let turn = 0;
   return async function turnPage(before = null) {
     const mine = ++turn;

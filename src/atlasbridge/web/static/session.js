@@ -192,7 +192,7 @@ export function sessionView(main, page, id) {
 
 // Instructions for when a tool is done: what waits for one session, one more, one taken back.
 
-export function queuePanel(id) {
+function queuePanel(id) {
   if (!offers("queue")) return { node: null, refresh: () => {} };
   const list = el("ol", { cls: "queue", role: "list" });
   const field = el("textarea", { id: "queue-words", rows: 2, maxlength: 4096, ...PLAIN });

@@ -85,7 +85,7 @@ export function splitWords(text) {
   return words;
 }
 
-export function starters(place) {
+function starters(place) {
   get("/launchers").then(({ launchers }) => {
     if (!launchers.length) return;
     const form = el("section", { cls: "panel stack", "aria-label": t("Start a session"), hidden: true });

@@ -183,7 +183,7 @@ function folded(text, pieces) {
   return text;
 }
 
-export function subjectOf(prompt) {
+function subjectOf(prompt) {
   const subject = prompt.subject;
   if (!subject || !subject.text || prompt.constraints.secret) return null;
   if (subject.kind === "question" && subject.text.split("\n").every((line) => line.startsWith("- ") || wordsOf(prompt).includes(line))) return null;

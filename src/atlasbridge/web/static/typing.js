@@ -107,7 +107,7 @@ function control(key) {
 
 // Pieces leave one after the other, each with its number; a piece whose fate is unknown is sent again with the same number,
 // and the hub types it once.  Keys that come meanwhile wait and leave together.
-export class KeyStream {
+class KeyStream {
   constructor(sessionId, onChange) {
     this.path = `/sessions/${sessionId}/keys`;
     this.onChange = onChange; // (waiting, trouble)

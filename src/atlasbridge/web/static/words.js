@@ -12,7 +12,7 @@ export function setServerTime(text) {
   skew = Date.parse(text) - Date.now();
 }
 
-export const serverNow = () => Date.now() + skew;
+const serverNow = () => Date.now() + skew;
 
 export function left(expiresAt) {
   return Math.max(0, (Date.parse(expiresAt) - serverNow()) / 1000);
