@@ -89,11 +89,13 @@ def keys_of(machine: Machine) -> Passkeys:
     return machine.hub.replies.passkeys
 
 
-async def sign(visitor: Visitor, phone: SoftAuthenticator, prompt: dict[str, Any], value: str, **lies: Any) -> Any:
+async def sign(
+    visitor: Visitor, phone: SoftAuthenticator, prompt: dict[str, Any], value: str, offered: bool = True, **lies: Any
+) -> Any:
     path = f"/api/v1/prompts/{prompt['machine_id']}.{prompt['prompt_id']}/challenge"
     answer = await visitor.post(path, value=value)
     assert answer.status_code == 200, answer.text
-    assert answer.json()["needed"] and phone.key_id in answer.json()["keys"]
+    assert answer.json()["needed"] and (phone.key_id in answer.json()["keys"]) is offered
     return phone.sign(answer.json()["challenge"], **lies)
 
 
@@ -134,6 +136,20 @@ async def test_whoever_signs_at_the_fleets_page_with_an_accepted_key_approves_on
         assert machine.hub.ledger.prepare_verify()().ok
 
 
+async def test_the_page_asks_for_the_key_that_the_machine_has_accepted(fleet_server: HubApi, root: Path) -> None:
+    phone, other = phone_of(fleet_server), phone_of(fleet_server)
+    async with asking(fleet_server, root) as (machine, sitter):
+        alice = await person(fleet_server)
+        await enrol(alice, other, "another machine's")
+        accept(machine, await enrol(alice, phone))
+        sitter.ask(PUSH)
+        (shown,) = await alice.sees(1)
+        path = f"/api/v1/prompts/{shown['machine_id']}.{shown['prompt_id']}/challenge"
+        assert (await alice.post(path, value="1")).json()["keys"] == [phone.key_id]
+        unsigned = await alice.decide(shown, "1")
+        assert unsigned["stage"] == "needs_passkey" and "on the fleet's page" in unsigned["message"], unsigned
+
+
 async def test_refusing_at_the_fleets_page_needs_no_key(fleet_server: HubApi, root: Path) -> None:
     async with asking(fleet_server, root) as (_, sitter):
         alice = await person(fleet_server)
@@ -155,10 +171,13 @@ async def test_a_server_that_enrols_a_key_of_its_own_approves_nothing(fleet_serv
         await enrol(alice, own, "the server's")  # nobody accepted it on the machine
         push = sitter.ask(PUSH)
         (shown,) = await alice.sees(1)
-        told = await alice.decide(shown, "1", passkey=await sign(alice, own, shown, "1"))
+        told = await alice.decide(shown, "1", passkey=await sign(alice, own, shown, "1", offered=False))
         assert not told["accepted"] and told["stage"] == "needs_passkey" and "not enrolled" in told["message"], told
         assert sitter.orders == [] and push not in sitter.typed
-        renamed = {**await sign(alice, own, shown, "1"), "key_id": phone.key_id}  # it says that it is the right one
+        renamed = {
+            **await sign(alice, own, shown, "1", offered=False),
+            "key_id": phone.key_id,
+        }  # it says that it is the right one
         told = await alice.decide(shown, "1", passkey=renamed)
         assert not told["accepted"] and told["stage"] == "needs_passkey" and sitter.orders == []
 

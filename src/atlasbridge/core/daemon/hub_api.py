@@ -262,7 +262,8 @@ class LocalHubApi:
         if "quorum" in record.prompt.constraints:
             told["agreed"] = self.ledger.voters(prompt_id)
         if PROOF in record.prompt.constraints and not record.prompt.secret:
-            told["signing"] = signing_data(record)
+            accepted = [key.key_id for key in self.passkeys.all() if key.person]
+            told["signing"] = {**signing_data(record), "keys": accepted}
         at = self.life.escalation.last_key_at(session.session_id) if session.attached else None
         typed = {} if at is None else {"key_age_s": round(max(0.0, self.hub.clock.now() - at), 1)}
         return {"body": told, "ttl_s": self._left_s(record), **typed}

@@ -123,12 +123,14 @@ async def ask(
     keys = [str(one["key_id"]) for one in await database.rows(query, person, origin)]
     if not keys:
         return Refused("needs_passkey", _NO_KEY)
+    accepted = [key for key in keys if key in signing["keys"]]  # as the machine knew when it asked
     signed = {**signing, "answer": digest_answer(signing["nonce"], answer.kind.value, answer.spoken)}
     wanted = challenge({name: str(prompt[name]) for name in ("prompt_id", "session_id")}, signed)
-    return {"needed": True, "challenge": wanted.hex(), "rp_id": urlsplit(origin).hostname or "", "keys": keys}
+    rp_id = urlsplit(origin).hostname or ""
+    return {"needed": True, "challenge": wanted.hex(), "rp_id": rp_id, "keys": accepted or keys}
 
 
 def _is_complete(signing: Any) -> bool:
-    if not isinstance(signing, dict) or not isinstance(signing.get("refusals"), list):
+    if not isinstance(signing, dict) or not all(isinstance(signing.get(name), list) for name in ("refusals", "keys")):
         return False
     return all(_DIGEST.fullmatch(str(signing.get(name))) for name in ("question", "nonce"))
