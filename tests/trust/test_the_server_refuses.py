@@ -21,7 +21,7 @@ from atlasbridge.core.prompt.model import Prompt, PromptType
 from atlasbridge.core.values import replace
 from atlasbridge.fleet.keys import new_key
 from atlasbridge.fleet.member.joining import RefusedByServer, WebSocket, enter, join
-from atlasbridge.fleet.server import machines, people
+from atlasbridge.fleet.server import decisions, machines, people
 
 __all__ = ["database", "fleet_server", "root", "server"]
 pytestmark = pytest.mark.heavy
@@ -200,6 +200,36 @@ async def test_a_person_sees_and_answers_only_what_is_theirs(fleet_server: HubAp
     assert (await fleet_server.events()).count("DECISION_REFUSED") == 22
     for machine in (box, other):
         await machine.stop()
+
+
+@pytest.mark.parametrize("arrived", [False, True])
+async def test_an_answer_that_was_lost_on_its_way_is_not_typed_once_its_person_was_removed(
+    fleet_server: HubApi, root: Path, arrived: bool
+) -> None:
+    """It was sent and nothing was heard: perhaps it arrived, perhaps not."""
+    machine, bert = await new_machine(fleet_server, root, "box"), await fleet_server.person("bert", machine="box")
+    sitter, database = machine.sit(), fleet_server.database
+    asked = sitter.ask()
+    (shown,) = await bert.sees(1)
+    if arrived:
+        assert (await bert.decide(shown, "y", key="once"))["accepted"]
+    await machine.stop()
+    if not arrived:
+        wish = decisions.Proposal(shown["machine_id"], asked, "bert", "y", request_key="once")
+        assert isinstance(await decisions.propose(database, wish), decisions.Decision)
+    lost = "UPDATE decisions SET stage = 'sent', settled_at = NULL, ok = NULL WHERE request_key = 'once'"
+    await database.rows(lost)
+    await people.remove(database, "bert", "test")
+    await machine.start()
+
+    async def settled() -> list[dict[str, Any]]:
+        return await database.rows("SELECT * FROM decisions WHERE settled_at IS NOT NULL")
+
+    await until(settled)
+    (told,) = await settled()
+    assert (told["ok"], told["stage"]) == ((True, "typed") if arrived else (False, "not_allowed")), told
+    assert sitter.orders == ([asked] if arrived else [])
+    await machine.stop()
 
 
 async def test_a_pattern_of_a_right_is_no_pattern_of_sql(fleet_server: HubApi, root: Path) -> None:

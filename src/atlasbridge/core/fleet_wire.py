@@ -24,7 +24,8 @@ hub -> server   recalled   nonce, token, digest …             the hub is onlin
                 beat       head                               every `beat_s`, and answered; a silent link counts as dead
 server -> hub   ack        seq
                 decision   id, prompt_id, value, as_text,     passkey: a signature, if a rule requires one
-                           by, place, passkey
+                           by, place, passkey,               only_known: its person is no longer allowed to answer,
+                           only_known                        so the hub only reports what became of it
                 prove      request, after                     requests the audit lines from there on
                 asks       prompts                            the server notifies somebody in a chat about these
                 watch      session_id, on

@@ -80,7 +80,7 @@ class ReplyService:
         if (known := self._earlier_outcome(reply)) is not None:
             return known
         record = self.hub.ledger.prompt(reply.prompt_id)
-        outcome = self._claim(record, reply)
+        outcome = _NOT_KNOWN if reply.only_known else self._claim(record, reply)
         if record is None or isinstance(outcome, Reject):
             return self._refused(record, reply, outcome)
         if isinstance(outcome, Receipt):
@@ -306,6 +306,7 @@ class ReplyService:
 _NOT_RECORDED = "Nothing was typed, because it could not be recorded: {}."
 _NO_WORD = "Accepted and recorded, but the session has not confirmed yet that it was typed. Check the session."
 _LATE = Reject(Refusal.NOT_OPEN, "This prompt is no longer open.")
+_NOT_KNOWN = Reject(Refusal.NOT_ALLOWED, "It never arrived, and by now this person is not allowed to answer.")
 
 _NO_LATER_CANCEL = Reject(Refusal.BAD_VALUE, "Leaving it alone cannot be scheduled: do it now.")
 _ONLY_NO = (

@@ -405,6 +405,7 @@ class InboundReply:
     inside_session: str = ""  # the session whose program sends this, according to the kernel; "": a person
     place: str = ""  # readable name of the device or chat; "": the channel is enough
     request_key: str = ""  # chosen by the sender: a repeated key gets the first outcome and has no further effect
+    only_known: bool = False  # report what became of this request; decide nothing if it never arrived
     passkey: Mapping[str, Any] = field(default_factory=dict)  # a signature, and the page's own `origins`
     token: Any = None  # data that the channel needs to answer this reply
     context: Mapping[str, Any] = field(default_factory=dict)

@@ -426,6 +426,7 @@ class FleetChannel:
                 place=escape_controls(str(message.get("place") or "the server")[:80], keep_lines=False),
                 request_key=decision,
                 passkey=dict(message.get("passkey") or {}),  # the gate checks it; the server's word counts for nothing
+                only_known=bool(message.get("only_known")),
                 token=decision,
             )
         )

@@ -61,12 +61,12 @@ WHERE p.machine_id = %(machine)s AND p.prompt_id = %(prompt)s AND {ALLOWED}
 """
 _RELEASE = f"""
 WITH due AS (
-    SELECT d.id, d.stage = '{SENT}' OR {_MAY_ANSWER} AS goes
+    SELECT d.id, d.stage = '{SENT}' OR {_MAY_ANSWER} AS goes, {_MAY_ANSWER} AS is_allowed
     FROM decisions d JOIN prompts p USING (machine_id, prompt_id) JOIN machines m ON m.id = d.machine_id
     WHERE d.machine_id = ANY(%s) AND d.settled_at IS NULL AND d.id <> ALL(%s) ORDER BY d.id FOR NO KEY UPDATE OF d
 )
 UPDATE decisions d SET stage = CASE WHEN due.goes THEN '{SENT}' ELSE d.stage END
-FROM due WHERE d.id = due.id RETURNING d.*, due.goes
+FROM due WHERE d.id = due.id RETURNING d.*, due.goes, due.is_allowed
 """
 _CLOSE = """
 WITH said AS (
@@ -167,7 +167,8 @@ def _refusal(seen: list[dict[str, Any]]) -> Refused:
 
 async def release(database: Database, machine_id: str, sent: Iterable[str]) -> list[dict[str, Any]]:
     """The open decisions of this machine that are not in `sent`, oldest first. They are marked as sent before they go
-    out. `goes` is false for a decision that was never sent and whose person is no longer allowed to answer.
+    out. `goes` is false for a decision that was never sent and whose person is no longer allowed to answer. One that
+    was sent goes again, because its outcome is not known; without `is_allowed` the machine only says what became of it.
     """
     return await database.together(_release, (machine_id, frozenset(sent)))
 

@@ -329,7 +329,7 @@ class MachineLink:
             if one["goes"]:
                 self._sent.add(one["id"])
                 told = {name: one[name] for name in ("id", "prompt_id", "value", "as_text", "place", "passkey")}
-                await self._send("decision", **told, by=one["person"])
+                await self._send("decision", **told, by=one["person"], only_known=not one["is_allowed"])
         if not all(one["goes"] for one in due):
             voided = await decisions.void_unallowed(self._context.database, self._entered.machine_id)
             self._context.wakeups.tell(*(f"decision:{one}" for one in voided))
