@@ -78,7 +78,7 @@ def _plain_keys(steps: tuple[Step, ...]) -> list[str]:
 
 
 def _plain_steps(keys: Iterable[str]) -> tuple[Step, ...]:
-    return tuple(Step(one.encode("latin-1")) for one in keys)
+    return tuple(Step(one.encode("latin-1", "replace")) for one in keys)  # PostgreSQL stores no NUL
 
 
 def for_storage(prompt: Prompt) -> Prompt:

@@ -11,16 +11,17 @@ import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from datetime import datetime
 from functools import partial
+from html import escape
 from types import SimpleNamespace
 from typing import Any
 from urllib.parse import urlsplit
 
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 
 from atlasbridge import __version__
-from atlasbridge.channels.language import hub_says
+from atlasbridge.channels.language import current_language, hub_says, t
 from atlasbridge.core import operations as hub
 from atlasbridge.core.audit.passkeys import PasskeyRefused, load_library
 from atlasbridge.core.clock import iso
@@ -463,3 +464,13 @@ def place_of(request: Request) -> str:
 def with_cookie(response: Response, token: str, secure: bool) -> Response:
     response.set_cookie(COOKIE, token, max_age=30 * 86_400, httponly=True, samesite="strict", secure=secure, path="/")
     return response
+
+
+def login_page(message: str, label: str, status: int = 200) -> Response:
+    """The login page. It uses no script, because it also reports errors."""
+    way = f'<p><a href="/login/oidc">{escape(t("Log in with {name}", name=label))}</a></p>' if label else ""
+    body = f"""<!doctype html><html lang="{current_language()}"><head><meta charset="utf-8">
+<title>AtlasBridge fleet</title><meta name="viewport" content="width=device-width, initial-scale=1">
+<link rel="stylesheet" href="/base.css"></head><body><main><h1>Fleet</h1>
+<p role="status">{escape(hub_says(message))}</p>{way}<p><a href="/">{t("To the page")}</a></p></main></body></html>"""
+    return HTMLResponse(body, status)

@@ -11,7 +11,6 @@ import hmac
 import logging
 from collections.abc import Mapping
 from datetime import timedelta
-from html import escape
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -22,15 +21,14 @@ from joserfc import jwt
 from joserfc.errors import JoseError
 from joserfc.jwk import KeySet
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-from atlasbridge.channels.language import current_language, hub_says, t
 from atlasbridge.core.errors import ConfigError
 from atlasbridge.core.values import field, frozen
 from atlasbridge.fleet.keys import hashed, new_token
 from atlasbridge.fleet.server import people
-from atlasbridge.fleet.server.api import place_of, with_cookie
+from atlasbridge.fleet.server.api import login_page, place_of, with_cookie
 from atlasbridge.fleet.server.audit import note, note_stranger
 from atlasbridge.fleet.server.context import ServerContext
 from atlasbridge.fleet.server.database import Connection, row, rows
@@ -303,13 +301,3 @@ class OidcLogin:
             query = "UPDATE people SET role = %s WHERE name = %s AND role <> %s RETURNING name"
             if await row(connection, query, role, person, role):
                 await note(connection, now, "PERSON_ADDED", person=person, role=role, by="oidc")
-
-
-def login_page(message: str, label: str, status: int = 200) -> Response:
-    """The login page. It uses no script, because it also reports errors."""
-    way = f'<p><a href="/login/oidc">{escape(t("Log in with {name}", name=label))}</a></p>' if label else ""
-    body = f"""<!doctype html><html lang="{current_language()}"><head><meta charset="utf-8">
-<title>AtlasBridge fleet</title><meta name="viewport" content="width=device-width, initial-scale=1">
-<link rel="stylesheet" href="/base.css"></head><body><main><h1>Fleet</h1>
-<p role="status">{escape(hub_says(message))}</p>{way}<p><a href="/">{t("To the page")}</a></p></main></body></html>"""
-    return HTMLResponse(body, status)

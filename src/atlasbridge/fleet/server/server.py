@@ -29,7 +29,7 @@ from atlasbridge.core.hub_connection import bind_alone
 from atlasbridge.core.ids import new_nonce
 from atlasbridge.core.routing.router import ReadPlan
 from atlasbridge.core.values import frozen, replace
-from atlasbridge.fleet.server.api import FleetApi, caller_of
+from atlasbridge.fleet.server.api import FleetApi, caller_of, login_page
 from atlasbridge.fleet.server.chat_cache import load_directory
 from atlasbridge.fleet.server.chats import Chats
 from atlasbridge.fleet.server.context import ServerContext, Trace
@@ -211,14 +211,16 @@ def build_application(context: ServerContext, metrics_token: str = "", oidc: Oid
 
 
 def _login_routes(context: ServerContext, oidc: OidcSettings | None) -> list[Route]:
-    from atlasbridge.fleet.server.oidc import OidcLogin, login_page
-
     label = oidc.label if oidc else ""
 
     async def login(request: Request) -> Response:
         return login_page("Log in here, or with a link: ask an administrator for one." if oidc else NO_OIDC, label)
 
-    return [Route("/login", login), *(OidcLogin(context, oidc).routes() if oidc else [])]
+    if oidc is None:
+        return [Route("/login", login)]
+    from atlasbridge.fleet.server.oidc import OidcLogin
+
+    return [Route("/login", login), *OidcLogin(context, oidc).routes()]
 
 
 class Measured:
