@@ -399,6 +399,8 @@ async def test_the_log_names_another_persons_signature_and_another_page() -> Non
         for entry, fault in (
             (cast, ""),
             ({**cast, "decided_by": "server:bert"}, "another person's"),
+            ({**cast, "event": "REPLY_RECEIVED"}, ""),
+            ({**cast, "event": "REPLY_RECEIVED", "decided_by": "server:bert"}, "another person's"),
             ({**cast, "passkey": {**noted["passkey"], **elsewhere}}, "does not fit"),
         ):
             walk = LogWalk()

@@ -279,6 +279,7 @@ class LogWalk:
     def __init__(self) -> None:
         self._keys: dict[str, Passkey] = {}
         self._wanted: dict[str, frozenset[str]] = {}  # by prompt: the answers that need no passkey
+        self._voted: set[str] = set()  # prompts that several people approve; the last entry names all of them
         self.unchecked = 0  # signatures that could not be checked, because the library is missing
 
     EVENTS: Final = (
@@ -299,8 +300,10 @@ class LogWalk:
                 self._keys.pop(str(entry.get("key_id")), None)
             case AuditEvent.PROMPT_DETECTED if REFUSALS in entry:
                 self._wanted[str(entry.get("prompt_id"))] = frozenset(map(str, entry[REFUSALS]))
-            case AuditEvent.REPLY_RECEIVED | AuditEvent.VOTE_CAST if problem := self._problem(entry):
-                return Fault(int(entry["seq"]), problem)
+            case AuditEvent.REPLY_RECEIVED | AuditEvent.VOTE_CAST as event:
+                if problem := self._problem(entry):
+                    return Fault(int(entry["seq"]), problem)
+                self._voted |= {str(entry.get("prompt_id"))} if event == AuditEvent.VOTE_CAST else set()
         return None
 
     def _problem(self, entry: Mapping[str, Any]) -> str:
@@ -310,7 +313,8 @@ class LogWalk:
         key = self._keys.get(str(signed.get("key_id")))
         if key is None:
             return "is signed with a passkey that was not enrolled, or had been removed"
-        if key.person and entry.get("event") == AuditEvent.VOTE_CAST and entry.get("decided_by") != key.person:
+        is_theirs = entry.get("event") == AuditEvent.VOTE_CAST or entry.get("prompt_id") not in self._voted
+        if key.person and is_theirs and entry.get("decided_by") != key.person:
             return "is signed with another person's passkey"
         if GONE not in str(entry.get("value")) and signed.get("answer") != digest_answer(
             str(signed.get("nonce")), str(entry.get("kind")), str(entry.get("value"))
