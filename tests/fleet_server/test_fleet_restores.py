@@ -205,7 +205,7 @@ async def test_two_machines_with_one_key_are_both_held_until_a_person_says_which
     assert len(await machines.sides(fleet_server.database, "box")) == 2
     assert await machines.split(fleet_server.database, "box", 0, "test")
     await machine.connected()
-    await until(lambda: "join it again" in clone.health.get("fault", ""))
+    await until(lambda: "join again" in clone.health.get("fault", ""))
     await shows(alice, mine)
     (one,) = await alice.prompts()
     assert (await alice.decide(one, "y"))["accepted"] and list(sitter.typed) == [mine]
@@ -226,7 +226,7 @@ async def test_the_other_of_two_machines_can_be_the_one_that_goes_on(fleet_serve
     await held_as(fleet_server, "box", "cloned")
     assert await machines.split(fleet_server.database, "box", 1, "test")
     await clone.connected()
-    await until(lambda: "join it again" in machine.health.get("fault", ""))
+    await until(lambda: "join again" in machine.health.get("fault", ""))
     for one in (clone, machine):
         await one.stop()
 
@@ -248,7 +248,7 @@ async def test_a_machine_and_its_copy_each_know_the_number_by_which_a_person_kee
     assert f"number {3 - int(number)}" in clone.health["fault"]
     assert await machines.split(fleet_server.database, "box", int(number) - 1, "test")
     await machine.connected()
-    await until(lambda: "join it again" in clone.health.get("fault", ""))
+    await until(lambda: "join again" in clone.health.get("fault", ""))
     for one in (clone, machine):
         await one.stop()
 
@@ -274,7 +274,7 @@ async def test_a_copy_that_came_while_its_original_slept_is_told_apart_as_soon_a
     await until(lambda: "this is number 2" in clone.health.get("fault", ""))
     assert await machines.split(fleet_server.database, "box", 0, "test")
     await machine.connected()
-    await until(lambda: "join it again" in clone.health.get("fault", ""))
+    await until(lambda: "join again" in clone.health.get("fault", ""))
     for one in (clone, machine):
         await one.stop()
 
@@ -383,7 +383,7 @@ async def test_a_copy_with_the_same_token_beside_its_original_is_told_apart(
     assert await machines.split(fleet_server.database, "box", ["the original", "the copy"].index(keep), "test")
     kept, other = (machine, clone) if keep == "the original" else (clone, machine)
     await kept.connected()
-    await until(lambda: "join it again" in other.health.get("fault", ""))
+    await until(lambda: "join again" in other.health.get("fault", ""))
     await shows(alice, *([prompt_id] if kept is machine else []))
     await clone.stop()
     await machine.stop()

@@ -300,7 +300,7 @@ async def _clone(fleet: Fleet) -> None:
     await until(lambda: all("split" in one.health.get("fault", "") for one in (machine, clone)))
     assert await machines.split(fleet.server.database, machine.name, await _side(fleet, machine), "test")
     await machine.connected()
-    await until(lambda: "join it again" in clone.health.get("fault", ""))
+    await until(lambda: "join again" in clone.health.get("fault", ""))
     await clone.stop()
 
 
