@@ -36,7 +36,10 @@ from tests.figures.accuracy import GRACE_S, corpus_cases
 
 NEVER = lazy(r"(?!)()()()")  # with groups: some patterns are asked to put theirs elsewhere
 STILL_S = (0.3, 3.0, 60.0)  # whether a person is asked is looked at after so long
-KINDS = ("agree", "refuse", "always", "cancel", "continue", "choose", "confirm", "instruct", "speaker")
+KINDS = (
+    "agree", "refuse", "always", "cancel", "continue", "choose", "confirm", "instruct", "speaker",
+    "hint", "message", "button", "send",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

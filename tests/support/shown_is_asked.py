@@ -12,7 +12,7 @@ from tests.support.playbook import POLLING, READING, Playbook
 
 from atlasbridge.adapters.dialect_files import load_dialect
 from atlasbridge.core.detection.prompt_builder import prompt_of
-from atlasbridge.core.detection.structured import fits
+from atlasbridge.core.detection.structured import ShownDialog, fits
 from atlasbridge.core.prompt.model import Prompt, Subject, SubjectKind, SubjectSource
 from atlasbridge.core.recognition.dialect import Dialect
 from atlasbridge.core.recognition.finding import Finding
@@ -73,7 +73,7 @@ def dialect_of(name: str) -> Dialect:
 def hooked(drawn: Drawn, found: Finding, view: View) -> Subject | None:
     """What a hook says of it, if it is believed."""
     told = Subject(SubjectKind.COMMAND, drawn.command, "/home/me", SubjectSource.HOOK, complete=True)
-    return told if fits(told, found.question if found.own and found.whole else view.text()) else None
+    return told if fits(told, ShownDialog(found.question if found.own and found.whole else view.text())) else None
 
 
 def stands_in(rows: list[str], text: str) -> bool:

@@ -18,7 +18,7 @@ from tests.trust.test_compared_exactly import drawn
 from atlasbridge.adapters.claude import permission_hook
 from atlasbridge.channels.templates import render_buttons
 from atlasbridge.core.detection.events import OutputReceived, StructuredEventReceived
-from atlasbridge.core.detection.structured import covers, fits
+from atlasbridge.core.detection.structured import ShownDialog, covers, fits
 from atlasbridge.core.host.attachment import is_inside
 from atlasbridge.core.peer import Peer
 from atlasbridge.core.prompt.model import Subject, SubjectKind, SubjectSource
@@ -91,7 +91,7 @@ def test_a_command_that_the_tool_cut_is_whole_from_its_hook() -> None:
     ],
 )
 def test_what_fits_a_dialog(subject: Subject, shown: str, fitting: bool) -> None:
-    assert fits(subject, shown) is fitting
+    assert fits(subject, ShownDialog(shown)) is fitting
 
 
 @pytest.mark.parametrize("lie", ["rm", "rm -rf /tmp/xy", "ls"])

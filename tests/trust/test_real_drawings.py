@@ -7,7 +7,7 @@ from tests.support.playbook import READING, Playbook, Raised
 from tests.support.shown_is_asked import dialect_of
 
 from atlasbridge.core.detection.events import Resized
-from atlasbridge.core.detection.structured import fits
+from atlasbridge.core.detection.structured import ShownDialog, fits
 from atlasbridge.core.prompt.model import Subject, SubjectKind
 from atlasbridge.core.recognition.finding import Finding
 from atlasbridge.core.recognition.recognise import recognise
@@ -61,22 +61,26 @@ def test_the_bar_in_front_of_each_row_in_claude_is_no_part_of_the_command() -> N
 
 def test_what_claudes_hook_said_is_recognised_behind_the_bar() -> None:
     shown = found_on("claude", claude(LOOP)).question
-    assert fits(Subject(SubjectKind.COMMAND, LOOP, complete=True), shown)
-    assert not fits(Subject(SubjectKind.COMMAND, LOOP.replace("1 2", "1 3"), complete=True), shown)
+    assert fits(Subject(SubjectKind.COMMAND, LOOP, complete=True), ShownDialog(shown))
+    assert not fits(Subject(SubjectKind.COMMAND, LOOP.replace("1 2", "1 3"), complete=True), ShownDialog(shown))
     barred = "cat <<'END'\n│ a\nEND"  # bars of its own stay
-    assert fits(Subject(SubjectKind.COMMAND, barred, complete=True), found_on("claude", claude(barred)).question)
+    assert fits(
+        Subject(SubjectKind.COMMAND, barred, complete=True), ShownDialog(found_on("claude", claude(barred)).question)
+    )
 
 
 def test_what_claudes_hook_said_is_recognised_with_joined_pictures_in_it() -> None:
     command = "echo '👩\u200d💻 e\u0301 ñ' > emoji.txt"
-    assert fits(Subject(SubjectKind.COMMAND, command, complete=True), found_on("claude", claude(command)).question)
+    assert fits(
+        Subject(SubjectKind.COMMAND, command, complete=True), ShownDialog(found_on("claude", claude(command)).question)
+    )
 
 
 def test_what_a_hook_said_is_recognised_however_a_tab_or_an_invisible_character_is_drawn() -> None:
     for told, drawn in (("printf 'a\tb'", "printf 'a    b'"), ("echo 'a\u202eb\u200bc'", "echo 'a\ufffdbc'")):
         shown = found_on("claude", claude(drawn)).question
-        assert fits(Subject(SubjectKind.COMMAND, told, complete=True), shown)
-        assert not fits(Subject(SubjectKind.COMMAND, told + " x", complete=True), shown)
+        assert fits(Subject(SubjectKind.COMMAND, told, complete=True), ShownDialog(shown))
+        assert not fits(Subject(SubjectKind.COMMAND, told + " x", complete=True), ShownDialog(shown))
 
 
 def test_an_edit_that_codex_only_names_is_not_shown_whole() -> None:

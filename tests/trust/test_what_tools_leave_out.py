@@ -6,7 +6,7 @@ import pytest
 from tests.support.playbook import POLLING, Playbook, Raised
 
 from atlasbridge.channels.excerpt import warn_incomplete
-from atlasbridge.core.detection.structured import fits
+from atlasbridge.core.detection.structured import ShownDialog, fits
 from atlasbridge.core.prompt.model import Prompt, Subject, SubjectKind
 
 CHANGES = "        1 - colour = red\n        1 + colour = blue"
@@ -129,7 +129,7 @@ def test_a_note_that_a_narrow_window_breaks_in_two_is_read_as_one() -> None:
 def test_dots_at_the_end_of_a_row_do_not_keep_a_hook_from_being_believed() -> None:
     """What a hook tells whole is whole, whatever the dialog has room for."""
     told = Subject(SubjectKind.COMMAND, "echo one two three four five six", complete=True)
-    assert fits(told, "Run this?\n$ echo one two three fo…\n")
+    assert fits(told, ShownDialog("Run this?\n$ echo one two three fo…\n"))
 
 
 QWEN = (

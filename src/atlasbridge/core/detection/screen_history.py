@@ -15,6 +15,7 @@ from atlasbridge.core.detection.verdict import SURE, Moment
 from atlasbridge.core.patterns import lazy
 from atlasbridge.core.prompt.keys import NAMED, Stands, Step
 from atlasbridge.core.prompt.model import PromptType
+from atlasbridge.core.prompt.vocabulary import speaks
 from atlasbridge.core.recognition.dialect import Dialect
 from atlasbridge.core.recognition.finding import DRAWN_SCREEN, FOOTER, Facts, Finding
 from atlasbridge.core.recognition.recognise import recognise
@@ -31,7 +32,6 @@ BACKGROUND_S = 600.0  # background work that the tool names below its input box;
 QUIET_WORK_S = 30.0  # for a tool with known busy marks: its input box does not count as idle sooner
 SPINNERS = "".join(map(chr, range(0x2801, 0x2900))) + "◐◓◑◒✶✸✹✺✻✽✢✳"
 SPIN_S = 1.2  # a spinner that has not turned for this long stands still
-_WAITS = lazy(r"\b(?:wait|approv|confirm|press|enter|select|choose|your)", re.IGNORECASE)
 _S = r"\d{1,5}(?:\.\d)?\s?s(?:econds?|ecs?)?\b"
 _SECONDS = lazy(rf"\({_S}|\bin {_S}|\b{_S} (?:left|remaining|ago)\b")
 _CLOCK = lazy(r"\b\d{1,2}(?::\d{2}){1,2}\b|\btime ?out\W+\d+|^\W*\d{1,4}\W*(?:s|secs?|seconds)?\W*$", re.IGNORECASE)
@@ -129,7 +129,7 @@ class ScreenHistory:
     def _spins(self, row: str, since_s: float) -> bool:
         """Whether a spinner turns at the start of a row that does not say that it waits for a person."""
         turns = row.lstrip()[:1] in SPINNERS and since_s < SPIN_S
-        return turns and row.strip() != "" and not _WAITS.search(row)
+        return turns and row.strip() != "" and not speaks("hint", "waits", row)
 
     def patience_s(self, found: Finding) -> float:
         """How long a tool's busy mark is believed while nothing changes."""

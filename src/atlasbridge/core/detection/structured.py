@@ -15,7 +15,7 @@ from itertools import takewhile
 from atlasbridge.core.detection.events import StructuredEventReceived
 from atlasbridge.core.patterns import lazy
 from atlasbridge.core.prompt.model import Subject, SubjectKind
-from atlasbridge.core.recognition.question import HIDDEN
+from atlasbridge.core.prompt.vocabulary import speaks
 from atlasbridge.core.values import frozen
 
 # First the comparison of a hook's subject with the dialog on the screen, character by character. A tool is allowed to
@@ -30,23 +30,29 @@ _BAR = lazy(r"^[│┃▏▎](?: |$)")
 _MARK = lazy(r"^[^\w\s]{1,3}\s+")  # `$ `, `> `, `# ` before the subject
 
 
-def fits(
-    subject: Subject,
-    shown: str,
-    clipped: bool = False,
-    names: tuple[str, ...] = (),
-    headless: bool = False,
-    note: str = "",
-    left_out: int = 0,
-) -> bool:
-    """Whether the dialog text `shown` is about this subject.
+@frozen
+class ShownDialog:
+    """The dialog on the screen, for the comparison with hook events.
 
-    `clipped`: the text can end where the tool had no more rows. `names`: the dialog shows only the files of an edit,
-    which must match exactly. `headless`: the beginning has left the screen, so a matching end suffices, with `note`
-    below it. `left_out`: the dialog shows nothing of its command and says only how many rows it left out.
+    `clipped`: its end can be missing without notice. `names`: it shows only these files of an edit. `about`: the
+    subject that the dialog shows.
     """
-    if names:
-        return subject.kind is SubjectKind.EDIT and sorted(subject.targets) == sorted(names)
+
+    text: str
+    clipped: bool = False
+    names: tuple[str, ...] = ()
+    about: Subject | None = None
+    headless: bool = False  # its beginning has left the screen
+    left_out: int = 0  # it shows nothing of its command, only that so many rows are missing
+
+
+def fits(subject: Subject, dialog: ShownDialog, note: str = "") -> bool:
+    """Whether the dialog is about this subject. Files that it only names must match exactly. If its beginning has left
+    the screen, a matching end suffices, with `note` below it.
+    """
+    shown, clipped = dialog.text, dialog.clipped
+    if dialog.names:
+        return subject.kind is SubjectKind.EDIT and sorted(subject.targets) == sorted(dialog.names)
     rows = [row.strip() for row in shown.split("\n")]
     match subject.kind:
         case SubjectKind.EDIT:
@@ -65,9 +71,9 @@ def fits(
             return stands_in(first, rows)
         case SubjectKind.FETCH:
             return stands_in(subject.target or subject.text, rows) or _named(subject.target, shown)
-    if left_out:
-        return subject.kind is SubjectKind.COMMAND and _has_rows(subject.text, left_out)
-    return stands_in(subject.text, rows, clipped) or (headless and ends_in(subject.text, rows, note))
+    if dialog.left_out:
+        return subject.kind is SubjectKind.COMMAND and _has_rows(subject.text, dialog.left_out)
+    return stands_in(subject.text, rows, clipped) or (dialog.headless and ends_in(subject.text, rows, note))
 
 
 def _has_rows(text: str, left_out: int) -> bool:
@@ -173,7 +179,7 @@ def _begins(wanted: str, rows: list[str], clipped: bool, tabbed: bool, to_the_en
 def _matches(wanted: str, rows: list[str], clipped: bool, to_the_end: bool) -> bool:
     at = 0
     for number, row in enumerate(rows, 1):
-        if HIDDEN.search(row):
+        if speaks("hint", "hidden", row):
             return at >= min(LEAST_SEEN, len(wanted))
         begun = _before_cut(row)
         if begun is not None and wanted[at : at + len(begun)] == begun and at + len(begun) < len(wanted):
@@ -221,22 +227,6 @@ FRESH_S = 10.0  # a hook event counts this long, because it comes when its dialo
 SOON_S = 1.5
 MOST_AT_ONCE = 16
 _STATES = {"idle": "idle", "done": "idle", "working": "working"}
-
-
-@frozen
-class ShownDialog:
-    """The dialog on the screen, for the comparison with hook events.
-
-    `clipped`: its end can be missing without notice. `names`: it shows only these files of an edit. `about`: the
-    subject that the dialog shows.
-    """
-
-    text: str
-    clipped: bool = False
-    names: tuple[str, ...] = ()
-    about: Subject | None = None
-    headless: bool = False  # its beginning has left the screen
-    left_out: int = 0  # it shows nothing of its command, only that so many rows are missing
 
 
 class ToolSays:
@@ -322,11 +312,8 @@ class ToolSays:
 def _is_about(beside: StructuredEventReceived, dialog: ShownDialog) -> bool:
     """Whether the event can be about the dialog. One without a subject can be about any."""
     told = beside.subject
-    if told is None:
-        return True
-    if not fits(told, dialog.text, dialog.clipped, dialog.names, dialog.headless, beside.note, dialog.left_out):
-        return False
-    return bool(dialog.names) or covers(told, dialog.about, dialog.clipped)
+    covered = told is None or bool(dialog.names) or covers(told, dialog.about, dialog.clipped)
+    return covered and (told is None or fits(told, dialog, beside.note))
 
 
 def _decoded(message: str) -> str:

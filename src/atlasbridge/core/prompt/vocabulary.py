@@ -48,7 +48,7 @@ def begins(kind: str, label: str, abroad: bool = False) -> bool:
     return any(_begins(name, kind, label) for name in languages() if not (abroad and name == ENGLISH))
 
 
-@lru_cache(maxsize=512)
+@lru_cache(maxsize=2048)  # several kinds are searched in each row, which is still there at the next look
 def speaks(kind: str, field: str, text: str, language: str = "") -> bool:
     """Whether one of the kind's patterns, of this language or of any, occurs anywhere in the text."""
     low = text.lower()  # faster than to ignore the case

@@ -9,19 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from atlasbridge.core.patterns import lazy
+from atlasbridge.core.prompt.vocabulary import speaks
 from atlasbridge.core.recognition import numbers
 from atlasbridge.core.recognition.dialect import MenuRule, compiled
 from atlasbridge.core.screen.frames import SIDES, TORN_OFF, Frame, find_frames, is_drawn, is_rule, peeled, without
 from atlasbridge.core.screen.view import View
 from atlasbridge.core.values import frozen, replace
 
-_PARTS = r"(?:lines?|rows?|characters?|changes?|hunks?|edits?|files?)"
-HIDDEN = lazy(
-    rf"(?:…|\.{{3}})\s*[+(]?\d+ (?:more |hidden )?{_PARTS}\b|\b\d+ (?:more|hidden) {_PARTS}\b"
-    rf"|\b{_PARTS} hidden\b|(?:…|\.{{3}})\s*\d+ hidden\b|[+…]\s?\d+ lines\b"
-    r"|\bctrl\+[a-z] to (?:expand|see|show|view) (?:all|more|full)"
-)
 _DOTS = ("…", "...")
 _SAYS_NOTHING = lazy(  # without the text above
     r"(?:please )?(?:(?:enter|type|give|your|the|an?) ){1,2}"
@@ -43,7 +37,7 @@ class Asked:
 
 def leaves_out(text: str) -> bool:
     """Whether the tool says that it does not show all of it, in one row or in two rows of a narrow window."""
-    return HIDDEN.search(text) is not None or HIDDEN.search(" ".join(text.split())) is not None
+    return speaks("hint", "hidden", text) or speaks("hint", "hidden", " ".join(text.split()))
 
 
 def ends_in_dots(text: str) -> bool:

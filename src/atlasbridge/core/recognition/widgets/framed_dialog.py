@@ -10,10 +10,9 @@ from __future__ import annotations
 import re
 
 from atlasbridge.core.patterns import lazy
-from atlasbridge.core.prompt import vocabulary
 from atlasbridge.core.prompt.keys import ENTER, NAMED, Reach, Stands, Step, When, arrow
 from atlasbridge.core.prompt.model import FormField, PromptType
-from atlasbridge.core.prompt.vocabulary import answers_as
+from atlasbridge.core.prompt.vocabulary import answers_as, begins, speaks
 from atlasbridge.core.recognition import numbers
 from atlasbridge.core.recognition.dialect import POINTERS, Dialect, MenuRule
 from atlasbridge.core.recognition.finding import DRAWN_FIELD, Facts, Finding, compact, to_look_at, without_drawing
@@ -30,8 +29,6 @@ from atlasbridge.core.values import frozen, replace
 _LABEL = lazy(r"[^:]+:(?=\s|_|$)")  # of a field, in its row
 _BUTTON = lazy(r"<\s*+([^<>\s](?:[^<>]{0,22}?[^<>\s])?)\s*+>|\[\s++([^\[\]\s](?:[^\[\]]{0,22}?[^\[\]\s])?)\s++\]")
 _WORDS = lazy(r"\S+(?: \S+)*")
-_ALONE = lazy(r"ok|okay|continue|close|done|dismiss|got it", re.IGNORECASE)
-_OTHERWISE = lazy(r"yes|no|cancel|abort|quit|help|back|next|skip|retry|save|apply|submit", re.IGNORECASE)
 _NO_ROW = lazy(
     r"[─━═_*•●q\s-]*+(?:[↑↓▲▼^v]?\s*\([+-]\)[─q\s-]*+(?:\d+%)?[─q\s-]*)?"
 )  # rules, and the marks of a list that scrolls
@@ -183,18 +180,18 @@ def ends_in_buttons(view: View, frame: Frame) -> bool:
     if rest.strip("<>[] ") or 0 < len(rest.split()) < len(buttons):
         return False
     only = buttons[0].label
-    return len(buttons) > 1 or bool(_ALONE.fullmatch(only) or _OTHERWISE.fullmatch(only))
+    return len(buttons) > 1 or answers_as(only, "message", "button")
 
 
 def _plain_buttons(view: View, at: int, frame: Frame) -> list[Item]:
     row = unframed(view.lines)[at][: frame.right]
     words = [Item(at, match.start(), match.group()) for match in _WORDS.finditer(row, frame.left + 1)]
-    if len(words) == 1 and not _ALONE.fullmatch(words[0].label):
+    if len(words) == 1 and not answers_as(words[0].label, "message"):
         return []
     if not 1 <= len(words) <= 4 or any(len(item.label) > 24 or not item.label[0].isalpha() for item in words):
         return []
     lit = [item for item in words if view.style(at, item.col) & REVERSE]
-    named = len(words) > 1 and all(_ALONE.fullmatch(item.label) or _OTHERWISE.fullmatch(item.label) for item in words)
+    named = len(words) > 1 and all(answers_as(item.label, "message", "button") for item in words)
     return words if len(lit) == 1 or named else []
 
 
@@ -295,21 +292,12 @@ _WAY_OUT = lazy(r"[<\[]\s*+([^\W\d_][\w -]{0,20}?)\s*+[>\]]|^\s*+([^\W\d_]{2,12}
 _BOXED = lazy(r"[\[(][ xX*]?[\])]")
 _TWIG = lazy(r"[├└╰]─")
 _BLOCK_EDGE = lazy(r"[▊█▌▐▕▏▎](▔[^▊█▌▐▕▏▎]*▔{4})[▊█▌▐▕▏▎]")  # of a field, with its title
-SUBMITS = lazy(
-    r"(?<!\w)(?:enter|return|↵|⏎)\s*+(?:to\s+|:\s*+)?(?:submit|save|confirm|continue|send|ok|accept|done|next|create)\b",
-    re.IGNORECASE,
-)
 _BLOCK = lazy(
     r"^(\s*+(?:[│┃║|]\s++)?(?:[^█▏▎▌▊]*[^█▏▎▌▊\s] ?|[>❯›»] )?(?:[█▏▎▌▊]|(?<=\s)_))\s*+[│┃║|]?$"
 )  # a caret that is a character
 _MARK_BEFORE = lazy(r"^[│┃║|>❯›»\s]+")
 _MARKED = lazy(r"^\s*+[>❯›»✎](?:\s++(?P<hint>.*))?$")
 _PLACEHOLDER = lazy(r"^\s*+(?P<hint>(?:type|enter|write)\b.{0,40}(?:…|\.{3}))$", re.IGNORECASE)
-_ANSWERS = lazy(
-    r"(?:type|enter|write|add|give)\b.{0,24}\b(?:answer|response|reply|value|text|details|notes?)\b|your answer",
-    re.IGNORECASE,
-)
-_SENDS = lazy(r"ok|okay|save|apply|submit|next|done|continue|create|log ?in|sign ?in", re.IGNORECASE)
 
 
 @frozen
@@ -366,7 +354,7 @@ def way_out(view: View, row: int) -> str:
     for text in unframed(view.lines)[row + 1 :]:
         for match in _WAY_OUT.finditer(text):
             label = match[1] or match[2]
-            if _SENDS.fullmatch(label) or vocabulary.begins("agree", label):
+            if answers_as(label, "send") or begins("agree", label):
                 return label
     return ""
 
@@ -470,7 +458,7 @@ def recognise_caret_field(view: View, facts: Facts, dialect: Dialect) -> Finding
     frame = max(around, key=lambda one: one.top, default=None)
     if frame is None and view.cursor_visible:
         return None
-    if find_buttons(view, frame) if frame else not any(map(SUBMITS.search, view.lines[here.row + 1 :])):
+    if find_buttons(view, frame) if frame else not speaks("hint", "sends", "\n".join(view.lines[here.row + 1 :])):
         return None
     box = inner(here, frame) if frame else here
     found = recognise_line(box, facts, dialect, strict=True) if frame else None
@@ -488,7 +476,8 @@ def recognise_caret_field(view: View, facts: Facts, dialect: Dialect) -> Finding
 def recognise_marked_field(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
     """`› Type your answer` below a question and above `enter to submit`: an agent's own field, still empty."""
     rows, foot = unframed(view.lines), view.bottom()
-    told = next((at for at in range(foot, max(0, foot - numbers.EDGE_ROWS), -1) if SUBMITS.search(rows[at])), 0)
+    near = range(foot, max(0, foot - numbers.EDGE_ROWS), -1)
+    told = next((at for at in near if speaks("hint", "sends", rows[at])), 0)
     within = range(max(0, told - numbers.QUESTION_ROWS), told)
     marked = [(at, _MARKED.match(rows[at]) or _PLACEHOLDER.match(rows[at])) for at in within]
     marked = [(at, match) for at, match in marked if match]
@@ -497,8 +486,8 @@ def recognise_marked_field(view: View, facts: Facts, dialect: Dialect) -> Findin
         return None
     hint = (found["hint"] or "").strip()
     asked = question_in_box(view, row) or question_above(view, row)
-    empty = not hint or is_faded(view.style(row, found.start("hint"))) or _ANSWERS.match(hint)
-    asks = asked.text.endswith(("?", ":", "？", "：")) or _ANSWERS.match(hint)
+    empty = not hint or is_faded(view.style(row, found.start("hint"))) or speaks("hint", "answer", hint)
+    asks = asked.text.endswith(("?", ":", "？", "：")) or speaks("hint", "answer", hint)
     if not (empty and asks and asked.text) or (view.cursor_visible and view.row != row):
         return None
     return Finding(

@@ -6,8 +6,6 @@ above the box, it is unclear which of them gets the keys, so a person must look.
 
 from __future__ import annotations
 
-import re
-
 from atlasbridge.core.patterns import lazy
 from atlasbridge.core.prompt import vocabulary
 from atlasbridge.core.prompt.model import PromptType
@@ -15,7 +13,7 @@ from atlasbridge.core.recognition import numbers
 from atlasbridge.core.recognition.dialect import Dialect
 from atlasbridge.core.recognition.finding import Facts, Finding, cut, to_look_at, without_drawing
 from atlasbridge.core.recognition.question import block
-from atlasbridge.core.recognition.widgets.framed_dialog import SUBMITS, ends_in_buttons, inner
+from atlasbridge.core.recognition.widgets.framed_dialog import ends_in_buttons, inner
 from atlasbridge.core.recognition.widgets.line_question import recognise_line
 from atlasbridge.core.recognition.widgets.pointed_list import find_menu
 from atlasbridge.core.screen.frames import SIDES, Frame, find_frames, inside, is_drawn, is_rule
@@ -23,9 +21,6 @@ from atlasbridge.core.screen.style import is_faded
 from atlasbridge.core.screen.view import View
 from atlasbridge.core.values import replace
 
-_AT_WORK = lazy(
-    r"\besc\b\W{0,3}(?:to )?(?:interrupt|cancel|stop|abort)\b|^\W{0,4}(?:working|thinking)\b", re.IGNORECASE
-)
 _WHEEL = lazy(r"^\s*+(?:[⠁-⣿◐◓◑◒✶✸✹✺✻✽✢✳]\s+\S.*?(?:…|\.\.\.)|[🌑-🌘])")
 _TITLED = lazy(r"^\s*+[─━]{8,}+ [^─━]{1,30} ?[─━]*+\s*$")  # a bar with a word in it
 _EMPTY = "(it waits for an instruction)"
@@ -71,7 +66,7 @@ def _with_placeholder(view: View, drawn_by_the_terminal: bool) -> bool:
     told = any(any(map(str.isalnum, line)) for line in view.lines[row + 1 : row + 1 + numbers.BESIDE_BOX_ROWS])
     over = next((line.rstrip() for line in reversed(view.lines[:row]) if not is_drawn(line)), "")
     asked = over.endswith(("?", ":", "？", "：")) or vocabulary.speaks("instruct", "unless", words)
-    below = any(map(SUBMITS.search, view.lines[row + 1 :]))
+    below = vocabulary.speaks("hint", "sends", "\n".join(view.lines[row + 1 :]))
     return (apart and told and not (asked and below)) or (not asked and vocabulary.speaks("instruct", "asks", words))
 
 
@@ -86,7 +81,7 @@ def _rows_of_work(view: View, box: Frame) -> tuple[int, ...]:
     above = range(max(0, box.top - numbers.BESIDE_BOX_ROWS), box.top)
     beside = (*above, *range(box.bottom + 1, len(view.lines)))
     wheels = [at for at in above if _WHEEL.match(view.lines[at])]
-    return (*(at for at in beside if _AT_WORK.search(view.lines[at])), *wheels)
+    return (*(at for at in beside if vocabulary.speaks("hint", "work", view.lines[at])), *wheels)
 
 
 def _inner_question(view: View, box: Frame, facts: Facts, dialect: Dialect) -> Finding | None:

@@ -20,7 +20,6 @@ from atlasbridge.core.recognition.dialect import POINTERS, Dialect, Rule, compil
 from atlasbridge.core.recognition.finding import ASKS_ABROAD, PASSING, Facts, Finding, compact, typed_line
 from atlasbridge.core.recognition.meaning import asks_for_secret, choice_of, is_always
 from atlasbridge.core.recognition.question import block, context_above, question_above, stands_alone
-from atlasbridge.core.recognition.widgets.list_rows import HINT_ROW
 from atlasbridge.core.screen.frames import is_drawn, unframed
 from atlasbridge.core.screen.view import View
 from atlasbridge.core.values import frozen, replace
@@ -351,7 +350,6 @@ _HIDES = Rule("echo-off", "", "free_text", score=numbers.CERTAIN, secret=True)
 _SECRET = Rule("secret-words", "", "free_text", score=numbers.KNOWN_WORDS, secret=True)
 _CONTINUE = Rule("press-enter-abroad", "", "confirm_enter", score=numbers.SURE)
 _IN_WORDS = lazy(r"\(yes or no\)", re.IGNORECASE)  # on a full screen that otherwise takes single keys
-_BY_NUMBER = lazy(r"\b(?:type|enter)\b.{0,12}\bnumber\b", re.IGNORECASE)
 _DATE = lazy(r"\d{4}-\d\d-\d\d[ \d:]{0,12}$")
 _REMARK = lazy(r"^\s*+[⚠✖✘×▲!>›(\[]")  # an error about the last answer, or a hint in brackets
 _WARNED = lazy(r"(?<=[)\]:?])\s+[⚠✖✘×▲]\s.*$")  # a warning that was printed behind the question
@@ -365,7 +363,6 @@ _FINISHES = lazy(
     r"(alt|meta|esc|ctrl)\W+(?:then\W+)?(enter|\w)\b",
     re.IGNORECASE,
 )
-_PICKS = lazy(r"\b(?:choice|option|select(?:ion)?|choose|pick)\b[^,]*$", re.IGNORECASE)
 MOST_NUMBERS = 9  # the specification's limit for extracted choices
 _SIGN_ENDS = lazy(r"(?:^|\s)[^\w\s.…!,'\"]{1,3}$")  # `* `, `| ?- `
 _GOES_ON = lazy(r"""\w[^\s*]*[\d)\]:][*'"]$""")  # `irb(main):002:1*`: the last line is not complete yet
@@ -387,18 +384,11 @@ _COLUMN = lazy(r"(?:^\s*+|\s)[|│┃║](?=\s|$)")  # beside and between the co
 _WORDED = lazy(r"^\s{1,8}\[([\w.-]{2,24})\s*\]\s(\S.*)$")  # `  [mit  ] The MIT licence`
 _LEAVES = lazy(r"\s*+\W?[0qQxX]\W")
 _SPAN = lazy(r"\b(\d{1,3})\s?[-–]\s?(\d{1,3})\b")
-_CHOOSING = lazy(
-    r"\b(?:select|selection|choices?|choose|option|number|which|pick|decision|what now|your answer)\b"
-    r"|\b(?:enter|type) (?:an?|the|one|your)? ?(?:of the )?"
-    r"(?:value|letter|digit|key|item|entry|code|index|id|above)s?\b"
-    r"|#\?|^\?#|^\w(?:/\w)+>|^\[[\w?]{2,}\]\W*$|\((?:\w/)+\w\)|[\[(]\d+\s*[-–]\s*\d+[\]),]|\bdefault\b|\((?:\w|\d+)\):?$",
-    re.IGNORECASE,
+_OFFERS = lazy(  # the form of a line that asks for one of a list: `#?`, `y/n>`, `(1-4)`, `(a):`
+    r"#\?|^\?#|^\w(?:/\w)+>|^\[[\w?]{2,}\]\W*$|\((?:\w/)+\w\)|[\[(]\d+\s*[-–]\s*\d+[\]),]|\((?:\w|\d+)\):?$"
 )
 _CHOSEN = lazy(r"[:?>]\s+(?:\d{1,3}|[A-Za-z])$")
-_HEADS = lazy(r"\b(?:options|menu|actions|commands)\W*$", re.IGNORECASE)
-_HEADS_ANY = lazy(r"\b(?:select|choose|pick|which|following)\b", re.IGNORECASE)
 _OR_ENTER = lazy(r"\bor (?:press|hit|just) \W?(?:enter|return)\b", re.IGNORECASE)
-_TAKES_SEVERAL = lazy(r"separated by (?:spaces|blanks)|(?:space|blank)[- ]separated", re.IGNORECASE)
 
 
 def recognise_line(view: View, facts: Facts, dialect: Dialect, strict: bool = False) -> Finding | None:
@@ -455,7 +445,7 @@ def _is_more_than_a_line(view: View, line: Line) -> bool:
     below = next((row for row in view.lines[view.row + 1 : view.row + 3] if row.strip()), "")
     fields = [row for row in view.lines[max(0, view.row - 1) : view.row + 1] if _FIELD_SIGN.match(row)]
     more = len(fields) == 2 or (below != "" and not _REMARK.match(below))
-    return more or HINT_ROW.match(line.text) is not None or _DATE.search(view.lines[view.row]) is not None
+    return more or speaks("hint", "row", line.text) or _DATE.search(view.lines[view.row]) is not None
 
 
 def _asked_above(view: View, line: Line, facts: Facts, dialect: Dialect) -> Line:
@@ -506,7 +496,7 @@ def _on_full_screen(view: View, line: Line, facts: Facts, dialect: Dialect) -> F
     ruled = by_rule(view, line, facts, dialect)
     if ruled and not view.cursor_visible and ruled.score < numbers.KNOWN_WORDS:
         return None  # words without a cursor can be anywhere
-    listed = typed_list_finding(view, line, facts, dialect) if _BY_NUMBER.search(line.text) else None
+    listed = typed_list_finding(view, line, facts, dialect) if speaks("choose", "number", line.text) else None
     return listed or ruled or offered_finding(view, line, facts, dialect)
 
 
@@ -597,7 +587,7 @@ def plain_line(view: View, line: Line, facts: Facts) -> Finding:
     found = replace(found, orders=not line.detached and is_shell(line.text))
     if not asks and not line.detached and facts.canonical is False:  # perhaps the value of a field, below its question
         found = replace(found, text_steps=(Step(BACKSPACE * len(line.text), When.DRAINED),))
-    span = _RANGE.search(line.text) if asks and not line.detached and _PICKS.search(line.text) else None
+    span = _RANGE.search(line.text) if asks and not line.detached and speaks("choose", "picks", line.text) else None
     offered = range(int(span[1]), int(span[2]) + 1) if span else ()  # the numbers of `Enter choice [1-4]:`
     if 1 < len(offered) <= MOST_NUMBERS:
         choices = tuple(Choice(str(at), str(at), typed_key(str(at), facts)) for at in offered)
@@ -711,7 +701,7 @@ def _collect(view: View, row: int, pattern: re.Pattern[str], question: str) -> L
             items and not text.strip() and pattern is not _LETTERED and not pattern.search(view.lines[at - 1])
         ):
             break
-        elif not items and _CHOSEN.search(text) and _CHOOSING.search(text):
+        elif not items and _CHOSEN.search(text) and _chooses(text):
             break  # that list is already answered
         else:
             gap += not items
@@ -735,13 +725,17 @@ def _in_order(items: dict[str, str], signed: bool) -> tuple[tuple[str, str], ...
     return tuple(sorted(rows, key=lambda one: int(one[0]))) if complete and digits else rows
 
 
+def _chooses(line: str) -> bool:
+    return _OFFERS.search(line) is not None or any(speaks("choose", field, line) for field in ("asks", "line"))
+
+
 def _asks_to_choose(view: View, found: Listed, row: int, question: str) -> bool:
     """Whether the line asks for an item of the list, follows a list of short labels at once, or is below a list whose
     heading asks.
     """
     span, default = _SPAN.search(question), default_in(question)
     named = span is not None and [*span.groups()] == [found.keys[0], found.keys[-1]]
-    if named or _CHOOSING.search(question) or speaks("choose", "asks", question):
+    if named or _chooses(question):
         return True
     short = all(len(label) <= numbers.LONGEST_LABEL for _, label in found.items)
     between = view.lines[found.bottom + 1 : row]
@@ -757,9 +751,8 @@ def _asks_to_choose(view: View, found: Listed, row: int, question: str) -> bool:
     head = " ".join(view.lines[max(0, found.row - numbers.HINT_ROWS) : found.row]).rstrip()
     bare = BARE.match(question) or question.endswith(found.items[-1][1])  # nothing is below the list
     return bool(
-        _HEADS_ANY.search(head)
-        or speaks("choose", "asks", head)
-        or (bare and short and (head.endswith(("?", "？", "]:")) or _HEADS.search(head)))
+        speaks("choose", "asks", head)
+        or (bare and short and (head.endswith(("?", "？", "]:")) or speaks("choose", "heads", head)))
     )
 
 
@@ -792,7 +785,7 @@ def typed_list_finding(view: View, line: Line, facts: Facts, dialect: Dialect) -
     found = replace(found, choices=tuple(choices), core=core, constraints=limit, structural=True, whole=head.whole)
     found = replace(found, question=question, excerpt=compact(question))
     shown = " ".join(view.lines[listed.row : line.row + 1])
-    return _several(found, listed) if _TAKES_SEVERAL.search(shown) and not line.filled else found
+    return _several(found, listed) if speaks("choose", "spaced", shown) and not line.filled else found
 
 
 def _several(found: Finding, listed: Listed) -> Finding:

@@ -13,7 +13,7 @@ from itertools import pairwise
 from atlasbridge.core.patterns import lazy
 from atlasbridge.core.prompt.keys import ENTER, Only, Reach, Shows, Step, Until, When, arrow, parse_keys
 from atlasbridge.core.prompt.model import Choice, PromptType
-from atlasbridge.core.prompt.vocabulary import first_label, languages
+from atlasbridge.core.prompt.vocabulary import first_label, languages, speaks
 from atlasbridge.core.recognition import numbers
 from atlasbridge.core.recognition.dialect import Dialect, MenuRule, compiled
 from atlasbridge.core.recognition.finding import Finding, compact, to_look_at
@@ -42,12 +42,6 @@ APART = lazy(r"\s{2,}")  # between a label and its explanation
 COUNTER = lazy(r"^\s*\d+/\d+(?:\s|$)")  # the "3/120" of a fuzzy finder below its list
 _UNAVAILABLE = lazy(r"\((?:disabled|not available|unavailable)\)$", re.IGNORECASE)
 DISABLED = lazy(r"^\s*(?:[-─✖×]\s+\S.*|\S.*\((?:disabled|not available|unavailable)\)\s*)$", re.IGNORECASE)
-HINT_ROW = lazy(
-    r"^\W*(?:use (?:the )?(?:arrow|↑)|(?:press|hit) (?:space|enter|return|esc|tab|any|a key|ctrl|<)"
-    r"|\[?(?:use )?arrows?\b)",
-    re.IGNORECASE,
-)
-ARROWS = lazy(r"use (?:the )?arrow|arrow[- ]keys|↑|to navigate|enter to (?:select|confirm|submit)", re.IGNORECASE)
 
 
 @frozen
@@ -177,7 +171,7 @@ def walk(
             break
         if spaced and order.step < 0 and rows[at].rstrip().endswith(("?", ":", "？", "：")):
             break  # the question
-        match = None if HINT_ROW.match(rows[at]) or COUNTER.match(rows[at]) else read_row(pattern, rows[at])
+        match = None if speaks("hint", "row", rows[at]) or COUNTER.match(rows[at]) else read_row(pattern, rows[at])
         if rows[at].strip() in SCROLL_MARKS:
             break
         if match and not numbered and not any(map(str.isalnum, match["label"])):
@@ -285,7 +279,7 @@ def _below(view: View, rows: tuple[str, ...], menu: Menu, at: int, apart: bool) 
             break
         deep = set_in >= (item.col if below else item.start) if item.number else bool(below) or apart
         deep = deep or (set_in == item.start and row == item.row + 1 and is_full(view, item.row, text))
-        if not deep or HINT_ROW.match(text):
+        if not deep or speaks("hint", "row", text):
             break
         out.append(text.strip())
     return out
@@ -323,34 +317,17 @@ def _weight(style: int) -> int:
 
 # A list as a prompt. A choice is taken by its digit, its hot key, or arrows that are checked on the screen.
 
-_TOGGLE_HINT = lazy(r"toggle|space ?bar|<space>|press space|space:? *select|select all", re.IGNORECASE)
-_SPACE_MARKS = lazy(r"(?:<space>|space ?bar|\bspace):? *(?:to )?(?:toggle|select|mark|check)", re.IGNORECASE)
-_ENTER_TAKES = lazy(
-    r"(?:\b(?:enter|return)>?|[⏎↵]):? *(?:to )?(?:select|choose|pick|accept|confirm|submit)", re.IGNORECASE
-)
-_PLURAL = lazy(  # words for several of them: `Which colours …?`, `Select the features to add`
-    r"(?:\bwhich (?:of )?(?:the |these |those |your |my )?|\b(?:select|choose|pick|enable|mark|check)\s"
-    r"(?:(?!(?:an?|one(?! or more)|how|if|what|where|which|the next|this|that)\b)[\w-]+\s){0,3}?"
-    r"|\bwhat (?=\S+ (?:do|should|would|are|shall)\b))"
-    r"(?!(?:does|has|is|was|this|its|as|us|plus|always)\b)[\w-]{2,}(?<![su]s)(?<!is)(?<=s)(?![\w'’-])",
-    re.IGNORECASE,
-)
 _MORE = lazy(
     r"reveal more|\bmore (?:choices|options|items|below)\b|\b\d+ more\b|\(\+\)"
     r"|^[^\w.…]*+(?:\.{3}|…)\W*+$|^[\s│┃|]*+[▼▾↓⇣](?:\s*+$|\s{2})|[^\s│┃|]\s{2,}+[↓▼▮▒]\s*+[│┃|]?\s*+$",
     re.IGNORECASE,
 )
-_OTHER_KEY_MARKS = lazy(
-    r"(?:↵|⏎|\benter):?\s*(?:to )?(?:toggle|select|choose|mark)\b|\b(?:toggle|pick|mark): ?(?:→|enter|tab)",
-    re.IGNORECASE,
-)
-_SORTED = lazy(r"\bto (?:sort|re-?order|rank)\b", re.IGNORECASE)
 ARROWS_CHOOSE = MenuRule("arrow-menu", score=numbers.SURE)
 
 
 def menu_finding(view: View, menu: Menu, rule: MenuRule, asked: Asked, dialect: Dialect) -> Finding:
     several = menu.several or (any(item.box for item in menu.items) and are_switched(view, menu))
-    if (menu.how == "mark" and (menu.current < 0 or several)) or _SORTED.search(asked.text):
+    if (menu.how == "mark" and (menu.current < 0 or several)) or speaks("hint", "sorts", asked.text):
         return unclear(rule, asked)  # unclear which row has the focus, or more is asked than one of them
     fields = sum(item.label.endswith(":") for item in menu.items)  # each has a field of its own to fill in
     if (several and rule.toggle == "space" and _is_marked_otherwise(view, menu)) or fields > 1:
@@ -425,7 +402,7 @@ def unclear(rule: MenuRule, asked: Asked) -> Finding:
 
 
 def are_switched(view: View, menu: Menu) -> bool:
-    return _TOGGLE_HINT.search(_around(view, menu)) is not None
+    return speaks("hint", "toggles", _around(view, menu))
 
 
 def _around(view: View, menu: Menu) -> str:
@@ -437,15 +414,15 @@ def _may_take_several(view: View, menu: Menu, asked: Asked, dialect: Dialect) ->
     the marked ones, which are none.
     """
     said = _around(view, menu)
-    plural = _PLURAL.search(asked.text) and not _ENTER_TAKES.search(said)
-    return bool(plural or _SPACE_MARKS.search(said)) and not any(refuses(item.label, dialect) for item in menu.items)
+    plural = speaks("choose", "several", asked.text) and not speaks("hint", "takes", said)
+    return (plural or speaks("hint", "space", said)) and not any(refuses(item.label, dialect) for item in menu.items)
 
 
 def _is_marked_otherwise(view: View, menu: Menu) -> bool:
     """Whether another key than the space bar marks, as the text beside the list says: keys unknown."""
     rows = (*view.lines[max(0, menu.top - 1) : menu.top], *view.lines[menu.bottom + 1 : view.bottom() + 1])
     said = "\n".join(rows).lower()
-    return _OTHER_KEY_MARKS.search(said) is not None and "space" not in said
+    return speaks("hint", "otherwise", said) and "space" not in said
 
 
 def choose_steps(view: View, menu: Menu, at: int, rule: MenuRule) -> tuple[Step, ...]:

@@ -17,6 +17,7 @@ from itertools import islice, pairwise
 from atlasbridge.core.patterns import lazy
 from atlasbridge.core.prompt.keys import ENTER, Reach, Step, arrow
 from atlasbridge.core.prompt.model import PromptType
+from atlasbridge.core.prompt.vocabulary import speaks
 from atlasbridge.core.recognition import numbers
 from atlasbridge.core.recognition.dialect import Dialect, MenuRule
 from atlasbridge.core.recognition.finding import Facts, Finding
@@ -113,7 +114,7 @@ def recognise_lit_numbers(view: View, facts: Facts, dialect: Dialect) -> Finding
     if view.cursor_visible and view.row > menu.bottom and view.before_cursor().rstrip().endswith((":", "?")):
         return None  # the line of the cursor asks for a number
     below = [row for row in view.lines[menu.bottom + 1 : view.bottom() + 1] if row.strip()]
-    if not any(list_rows.ARROWS.search(row) for row in below[: numbers.EDGE_ROWS]):
+    if not speaks("hint", "arrows", "\n".join(below[: numbers.EDGE_ROWS])):
         return None
     asked = question_in_box(view, menu.top) or question_above(view, menu.top)
     known = menu.current >= 0
@@ -134,7 +135,6 @@ def recognise_filtered(view: View, facts: Facts, dialect: Dialect) -> Finding | 
 
 
 _MARK = lazy(r"\s*+((?:(?![\w\s/~.\"'`(\[{<$@#&%-]).){0,3})\s*+")
-_HINTED = lazy(r"\b(?:enter|esc|space|tab|ctrl|arrows?|press)\b|[↑↓⏎↵]", re.IGNORECASE)
 SHAPED = MenuRule("shaped-list", score=numbers.LIKELY)
 _BY_KEY = MenuRule("shaped-keys", score=numbers.LIKELY)
 
@@ -191,7 +191,7 @@ def _find_shaped(view: View, sure: bool, faded: bool) -> Menu | None:
         if not cells:
             continue
         below = group[-1] if group else []
-        hint = len(group) == 1 and _HINTED.search(view.lines[below[0].row])
+        hint = len(group) == 1 and speaks("hint", "keys", view.lines[below[0].row])
         if len(below) == 1 and cells[0].col > below[0].col and not hint:
             continue  # explains the choice above it
         apart = not below or len(group) == 1 or below[0].row - at == group[-2][0].row - below[0].row
@@ -252,7 +252,7 @@ def recognise_shaped(view: View, facts: Facts, dialect: Dialect) -> Finding | No
     asked = question_above(view, menu.top)
     told = "\n".join(view.lines[menu.bottom + 1 :])
     asks = asked.text.endswith(("?", "？")) or (
-        (facts.reading or not view.alternate) and (asked.text.endswith((":", "：")) or _HINTED.search(told) is not None)
+        (facts.reading or not view.alternate) and (asked.text.endswith((":", "：")) or speaks("hint", "keys", told))
     )
     if not asked.text or not asks:
         return None
@@ -295,11 +295,6 @@ LIT = (find_below, find_above, find_counted, find_shaped)  # the finders that `h
 
 SEPARATOR = lazy(r"^(\s*)[─━]{3,30}\s*$")  # between groups of choices; a longer one ends a dialog
 _SCROLLS = lazy(r"^(\s*+)(?:[↑↓▲▼⇡⇣](?=\s{2})|(?<!\s)[v^](?=\s\S))")  # beside a choice: the list continues there
-_HINT = lazy(
-    r"use (?:the )?arrow|arrow[- ]keys|↑|↓|to navigate|enter to (?:select|confirm|submit)|press (?:space|enter|<space>)"
-    r"|space to|to toggle|esc to cancel|tab to amend",
-    re.IGNORECASE,
-)
 _GOES_ON = lazy(r"\s*+(?:[a-z]|\((?!\w{1,2}\)))(?!\w?[.):])")
 _ASKED = ("?", ":", "？", "：", " ›", " »")
 _DULL = ("·", "∙", "•", "◦")
@@ -557,7 +552,8 @@ def recognise_pointed(view: View, facts: Facts, dialect: Dialect) -> Finding | N
         typed_below = view.cursor_visible and view.row > menu.bottom  # a finder asks there
         asked = Asked(below, asked.row, whole=typed_below or not stands_first(view, menu.top))
     found = menu_finding(view, menu, list_rows.ARROWS_CHOOSE, asked, dialect)
-    if view.alternate and not asked.text.endswith(("?", ":", "？", "：")) and not _HINT.search(_beside(view, menu)):
+    asks = asked.text.endswith(("?", ":", "？", "：")) or speaks("hint", "answers", _beside(view, menu))
+    if view.alternate and not asks:
         decides = any(choice.refuses for choice in found.choices)
         display = not decides and not view.cursor_visible  # possibly a live display, which can have a pointer, too
         found = replace(found, structural=decides, score=numbers.LIKELY if display else found.score)
@@ -579,7 +575,7 @@ def _believable(view: View, menu: Menu, hinted: bool) -> bool:
     `hinted`, it must have the hint.
     """
     if hinted:
-        return bool(list_rows.ARROWS.search(_beside(view, menu)))
+        return speaks("hint", "arrows", _beside(view, menu))
     explains = menu.items[-1].detail.split("\n")
     said = [line.strip() for line in unframed(view.lines)[menu.bottom + 1 :] if any(map(str.isalnum, line))]
     below = [line for line in said if line not in explains]
@@ -587,7 +583,7 @@ def _believable(view: View, menu: Menu, hinted: bool) -> bool:
     low = menu.numbered or (not view.cursor_visible and len(below) <= numbers.ASKED_STATUS_ROWS)
     asked = len(below) <= numbers.STATUS_ROWS or (low and question_above(view, menu.top).text.endswith("?"))
     near = menu.upwards or last or (menu.how == "pointer" and asked) or _asked_right_above(view, menu)
-    return near or _HINT.search(_beside(view, menu)) is not None
+    return near or speaks("hint", "answers", _beside(view, menu))
 
 
 def _beside(view: View, menu: Menu) -> str:
@@ -613,7 +609,7 @@ def _asked_below(view: View, menu: Menu) -> bool:
     asks = re.search(r"[^\W\d_]{3}.*[?:)\]>]", view.before_cursor())  # half an answer can follow it
     mark = view.before_cursor().strip()
     again = len(mark) == 1 and view.lines[menu.items[menu.current].row].lstrip().startswith(mark)  # a session's lines
-    return below and (asks is not None or again) and not list_rows.ARROWS.search("\n".join(view.lines))
+    return below and (asks is not None or again) and not speaks("hint", "arrows", view.text())
 
 
 def _goes_on_from(rows: list[str], pattern: re.Pattern[str], at: int, below: Item) -> bool:

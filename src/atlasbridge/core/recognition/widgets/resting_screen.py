@@ -11,6 +11,7 @@ import re
 from atlasbridge.core.patterns import lazy
 from atlasbridge.core.prompt.keys import NAMED, Step, When
 from atlasbridge.core.prompt.model import EXCERPT_LIMIT, PromptType
+from atlasbridge.core.prompt.vocabulary import speaks
 from atlasbridge.core.recognition import numbers
 from atlasbridge.core.recognition.dialect import Dialect, Rule, steady
 from atlasbridge.core.recognition.finding import FOOTER, Facts, Finding, compact, cut, without_drawing
@@ -33,7 +34,6 @@ _ASKED_BELOW = lazy(
 _Y_AND_N = lazy(r"\by\b[^()\[\]]{1,30}\bn\b[^()\[\]]{0,20}[)\]]", re.IGNORECASE)
 _ENDS_ASKING = lazy(r"\?(?:\s[\[(][^\])]*[\])])?$")
 _APART = "   "  # between the keys that a row explains and the line to type into
-_FILL_IN = lazy(r"^\W{0,3}(?:please )?(?:enter|type|input|give|specify)\b.{2,100}:$", re.IGNORECASE)
 _BAR = lazy(r"[─━═=_*-]{2}.*[─━═=_*-]{2}$|~$")  # between the content and the line that asks
 _LETTERED = lazy(r"\?: [yYnN]$")
 _LETTER = Rule("footer", "", "yes_no", yes="y", no="n")
@@ -117,7 +117,8 @@ def recognise_foot(view: View, facts: Facts, dialect: Dialect) -> Finding | None
         )
         if found is not None and found.choices and sure:
             return _by_itself(found)
-        if not view.cursor_visible and _FILL_IN.match(view.lines[row]) and not "".join(view.lines[row + 1 :]).strip():
+        last = not view.cursor_visible and not "".join(view.lines[row + 1 :]).strip()
+        if last and speaks("hint", "fills", view.lines[row]):
             return _fill_in(here, view.lines[row].strip(), "", facts)
     return None
 
