@@ -160,6 +160,8 @@ OF = {
         ("nnn", foot("rm -rf hovered? [Esc cancels]", body=FILES, after=HIDE), "rm -rf hovered?"),
         ("nnn", foot("rm -rf hovered? [Esc cancels]", body=FILES), "rm -rf hovered?"),
         ("nnn", foot("notes.txt", body=LIT_FILES), "notes.txt"),
+        ("nnn", foot("src", body="\x1b[7m src/\x1b[m\n notes.txt"), "src"),
+        ("nnn", foot("src", body="\x1b[7m>2026-11-19 20:07  755       4K  src/\x1b[m\n notes.txt"), "src"),
         ("hexedit", f"{WINDOW}\x1b[10;48H", "New position ?"),
     ],
 )

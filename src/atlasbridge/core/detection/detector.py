@@ -63,10 +63,6 @@ class OpenPrompt:
         same = self.turns[1] > 0 and (probe.pid, probe.turns) == self.turns
         return same and (found.detached or found.score <= self.found.score)
 
-    def has_digest(self, found: Finding, resized: bool) -> bool:
-        """Whether the text is identical, or, after a resize of the window, identical except for line breaks."""
-        return digest_of(found) == self.prompt.digest or (resized and rewrapped(found) == self.wrap)
-
     def is_untouched(self, found: Finding, view: View) -> bool:
         """Whether nobody has typed. Dialogs and input boxes change their hints, so only typed text counts there."""
         drawn = found.structural or found.constraints.get("idle")
@@ -215,12 +211,15 @@ class Detector:
         return found if untouched and not self._asks_of_another(found) else None
 
     def _has_its_text(self, found: Finding) -> bool:
-        """Whether the text is that of the open prompt, except for rows that tick by themselves."""
+        """Whether the text is that of the open prompt, except for rows that tick by themselves. After a resize of the
+        window, line breaks can differ, too.
+        """
         opened = self._open
         if opened is None:
             return False
-        history = self.screen_history
-        return opened.has_digest(found, self._resized) or history.differs_by_ticks(opened.found, found, 2, self._now)
+        wrapped = self._resized and rewrapped(found) == opened.wrap
+        same = digest_of(found) == opened.prompt.digest or wrapped
+        return same or self.screen_history.differs_by_ticks(opened.found, found, 2, self._now)
 
     def _asks_of_another(self, found: Finding) -> bool:
         """Whether the same words are about something else than the person saw: the text above has changed, the

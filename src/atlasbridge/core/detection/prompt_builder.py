@@ -16,7 +16,7 @@ from atlasbridge.core.prompt.redact import hidden_pieces, redact_rows
 from atlasbridge.core.prompt.timer import asks_permission, is_bare_enter, may_permit, refusal_among
 from atlasbridge.core.recognition import numbers
 from atlasbridge.core.recognition.dialect import Dialect, steady
-from atlasbridge.core.recognition.finding import ASKS_ABROAD, Finding, cut, without_drawing
+from atlasbridge.core.recognition.finding import ASKS_ABROAD, Finding, cut, short, without_drawing
 from atlasbridge.core.screen.frames import SIDES
 from atlasbridge.core.screen.style import foreground
 from atlasbridge.core.screen.view import View
@@ -101,7 +101,8 @@ def prompt_of(
     if told and "".join(told.text.split()) not in "".join(found.excerpt.split()):
         asks = _asks_above(safe(found.question or found.excerpt), told)
         said = _said(subject, asks or excerpt, safe)
-        excerpt = _begun(_placed(f"{asks}\n{said}", where)) if asks else _headed(_placed(said, where), excerpt)
+        above = short(_placed(f"{asks}\n{said}", where), EXCERPT_LIMIT)
+        excerpt = above if asks else _headed(_placed(said, where), excerpt)
         shown = f"{told.text}\n\n{shown}"
     elif found.own:
         excerpt = _shortened(_placed(excerpt, where) if found.permission else excerpt)
@@ -220,11 +221,7 @@ def _headed(said: str, excerpt: str) -> str:
     room = EXCERPT_LIMIT - len(question) - 1
     if room < EXCERPT_LIMIT // 4:
         return cut(excerpt)
-    return f"{_begun(said, room)}\n{question}"
-
-
-def _begun(text: str, room: int = EXCERPT_LIMIT) -> str:
-    return text if len(text) <= room else text[: room - 1] + "…"
+    return f"{short(said, room)}\n{question}"
 
 
 def _placed(excerpt: str, folder: str) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 from atlasbridge.core.patterns import lazy
 from atlasbridge.core.prompt.keys import ENTER, Step, When
 from atlasbridge.core.prompt.model import EXCERPT_LIMIT, Choice, FormField, PromptType, Subject
+from atlasbridge.core.recognition.question import Asked
 from atlasbridge.core.values import field, frozen
 
 _DRAWING = lazy(r"(?=.*[\u2500-\u259f\U0001fb00-\U0001fb3b])[^\w]*+$")  # only box drawing and blocks
@@ -90,11 +91,12 @@ def typed_line(words: str, raw: bool = False) -> tuple[Step, ...]:
     return (Step(words.encode(), When.DRAINED), Step(ENTER))
 
 
-def to_look_at(rule: str, score: float, question: str, row: int, core: str = "") -> Finding:
-    """A finding for something that asks with unknown keys: a person must look."""
-    kind = PromptType.TYPE_UNKNOWN
-    said, core = compact(question).strip(), core or question
-    return Finding(rule, kind, score, said, core, row, line_mode=False, structural=True, question=question)
+def drawn(rule: str, score: float, asked: Asked, kind: PromptType = PromptType.TYPE_UNKNOWN, core: str = "") -> Finding:
+    """A finding for something that the program draws. Of an unknown type it has unknown keys: a person must look."""
+    return Finding(
+        rule, kind, score, compact(asked.text), core or asked.text, asked.row,
+        line_mode=False, structural=True, question=asked.text, whole=asked.whole,
+    )  # fmt: skip
 
 
 def compact(text: str) -> str:
@@ -130,13 +132,13 @@ def cut(text: str, context: bool = False) -> str:
     room = EXCERPT_LIMIT - 2
     half = room * 3 // 8
     fits = len(last) <= 2 * half
-    end = [last if fits else f"{_short(last, half)}{last[-half:].lstrip()}"]
+    end = [last if fits else f"{short(last, half)}{last[-half:].lstrip()}"]
     most = room * 2 // 5 if not earlier else room if fits else 0  # for the end, with the rows above the last one
     while rows and len("\n".join([rows[-1], *end])) <= most:
         end.insert(0, rows.pop())
     tail = "\n".join(end)
-    return "\n".join(["…", tail] if earlier else [_short("\n".join(rows), room + 1 - len(tail)), tail])
+    return "\n".join(["…", tail] if earlier else [short("\n".join(rows), room + 1 - len(tail)), tail])
 
 
-def _short(text: str, room: int) -> str:
+def short(text: str, room: int) -> str:
     return text if len(text) <= room else text[: room - 1].rstrip() + "…"

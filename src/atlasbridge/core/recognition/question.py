@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from atlasbridge.core.patterns import lazy
 from atlasbridge.core.prompt.vocabulary import speaks
 from atlasbridge.core.recognition import numbers
 from atlasbridge.core.recognition.dialect import MenuRule, compiled

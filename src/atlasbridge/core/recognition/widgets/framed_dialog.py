@@ -15,7 +15,7 @@ from atlasbridge.core.prompt.model import FormField, PromptType
 from atlasbridge.core.prompt.vocabulary import answers_as, begins, speaks
 from atlasbridge.core.recognition import numbers
 from atlasbridge.core.recognition.dialect import POINTERS, Dialect, MenuRule
-from atlasbridge.core.recognition.finding import DRAWN_FIELD, Facts, Finding, compact, to_look_at, without_drawing
+from atlasbridge.core.recognition.finding import DRAWN_FIELD, Facts, Finding, compact, drawn, without_drawing
 from atlasbridge.core.recognition.meaning import asks_for_secret
 from atlasbridge.core.recognition.question import Asked, block, question_above, question_in_box
 from atlasbridge.core.recognition.widgets.line_question import BACKSPACE, recognise_line
@@ -56,29 +56,32 @@ def recognise_box(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
     if not buttons and not view.alternate and far:
         return None  # earlier output, such as a welcome message
     text = words_of(view, frame, buttons, listed, view.row if field and not sheet and listed is None else -1)
+    asked = Asked(text, frame.top)
     focus = re.search(r"[─━]\| .* \|[─━]", view.lines[frame.top]) is not None  # drawn by prompt_toolkit
     if listed is not None and focus and listed.items[0].box:
-        return focused_list(view, listed, text, frame, dialect)
+        return focused_list(view, listed, asked, dialect)
     if listed is not None and not (field and view.row not in {item.row for item in listed.items}):
-        return replace(menu_finding(view, listed, _BOX_LIST, Asked(text, frame.top), dialect), score=numbers.SURE)
-    typed_into = boxed_finding("box-input", PromptType.TYPE_FREE_TEXT, text, frame)
+        return menu_finding(view, listed, _BOX_LIST, asked, dialect)
+    typed_into = drawn("box-input", numbers.SURE, asked, PromptType.TYPE_FREE_TEXT)
+    unread = drawn("box-sheet", numbers.SURE, Asked(text or words, frame.top))
     if sheet:
-        return boxed_finding("box-sheet", PromptType.TYPE_UNKNOWN, text or words, frame)
+        return unread
     if buttons and asks_for_secret(words, dialect) and (field or not says_yes_or_no(buttons)):
         return replace(typed_into, constraints={"secret": True})
     if len(buttons) < 2:
-        return boxed_finding("box-message", PromptType.TYPE_CONFIRM_ENTER, text, frame) if buttons else None
+        message = drawn("box-message", numbers.SURE, asked, PromptType.TYPE_CONFIRM_ENTER)
+        return message if buttons else None
     if field:
         found = cleared(typed_into, view, frame)
         return replace(found, end_steps=(Step(ENTER, When.CHANGED), Step(ENTER))) if focus else found
     above = ((at, unframed(view.lines)[at][: frame.right]) for at in range(frame.top + 1, buttons[0].row))
     looks = [view.style(at, len(row) - len(row.lstrip())) for at, row in above if row.strip()]
     if listed is None and odd_bar(looks) >= 0:  # a list that could not be read
-        return boxed_finding("box-sheet", PromptType.TYPE_UNKNOWN, text or words, frame)
+        return unread
     current = current_button(view, buttons)
     grid = current >= 0 and buttons[0].row < buttons[-1].row
     row = Menu(tuple(buttons), current, "grid" if grid else "colour")
-    found = menu_finding(view, row, _BUTTONS, Asked(text, frame.top), dialect)
+    found = menu_finding(view, row, _BUTTONS, asked, dialect)
     return replace(found, constraints={})
 
 
@@ -102,10 +105,6 @@ def cleared(found: Finding, view: View, frame: Frame) -> Finding:
     if not filled or ":" in filled:
         return found
     return replace(found, filled=filled, text_steps=(Step(BACKSPACE * len(filled), When.REDRAWN),))
-
-
-def boxed_finding(rule: str, kind: PromptType, text: str, frame: Frame) -> Finding:
-    return replace(to_look_at(rule, numbers.SURE, text, frame.top), type=kind)
 
 
 def words_of(view: View, frame: Frame, buttons: list[Item], listed: Menu | None, field_row: int) -> str:
@@ -143,7 +142,7 @@ def _rows_of(view: View, listed: Menu, frame: Frame) -> set[int]:
 def find_buttons(view: View, frame: Frame) -> list[Item]:
     """The lowest row of `<Yes>  <No>`, of `[ Yes ]  [ No ]`, or of words side by side of which one is highlighted."""
     for at in range(frame.bottom - 1, frame.top, -1):
-        found = _marked_buttons(view, at, frame) or _plain_buttons(view, at, frame)
+        found = marked_buttons(view, at, frame.left, frame.right) or _plain_buttons(view, at, frame)
         if found:
             return found
     return []
@@ -153,7 +152,7 @@ def find_all_buttons(view: View, frame: Frame) -> list[Item]:
     """The buttons with those in the same columns of the rows above them."""
     found = find_buttons(view, frame)
     for at in range(found[0].row - 1, frame.top, -1) if len(found) > 1 else ():
-        row = _marked_buttons(view, at, frame)
+        row = marked_buttons(view, at, frame.left, frame.right)
         if row and [item.col for item in row] == [item.col for item in found[: len(row)]]:
             found = [*row, *found]
         elif not is_drawn(view.lines[at]):
@@ -161,9 +160,9 @@ def find_all_buttons(view: View, frame: Frame) -> list[Item]:
     return found
 
 
-def _marked_buttons(view: View, at: int, frame: Frame) -> list[Item]:
+def marked_buttons(view: View, at: int, left: int, right: int) -> list[Item]:
     line = view.lines[at]
-    marked = _BUTTON.finditer(line, frame.left, min(frame.right + 1, len(line)))
+    marked = _BUTTON.finditer(line, left, min(right + 1, len(line)))
     return [Item(at, match.start(match.lastindex or 1), match[match.lastindex or 1]) for match in marked]
 
 
@@ -272,9 +271,9 @@ def _current_row(view: View, group: list[Item]) -> int:
     return here[0] if here else current if current >= 0 else marked[0] if len(marked) == 1 else 0
 
 
-def focused_list(view: View, listed: Menu, text: str, frame: Frame, dialect: Dialect) -> Finding:
+def focused_list(view: View, listed: Menu, asked: Asked, dialect: Dialect) -> Finding:
     """A list of prompt_toolkit: Enter only marks. Then the focus must move to the first button, and Enter follows."""
-    found = menu_finding(view, listed, _BOX_LIST, Asked(text, frame.top), dialect)
+    found = menu_finding(view, listed, _BOX_LIST, asked, dialect)
     leave = (Step(b"\t", When.CHANGED), Step(ENTER))
     if found.constraints.get("multi_select"):
         return replace(found, end_steps=leave)
@@ -391,9 +390,9 @@ def _field_between_bars(view: View, at: int, dialect: Dialect) -> Finding | None
     words = view.lines[at][edge.start() + 1 : edge.end() - 1]
     filled = words.strip()
     filled = "" if is_faded(view.style(at, edge.start() + len(words.rstrip()))) else filled  # a placeholder
-    found = boxed_finding("caret-field", PromptType.TYPE_FREE_TEXT, said, Frame(asked.row, at + 1, 0, view.cols))
+    found = drawn("caret-field", numbers.LIKELY, replace(asked, text=said), PromptType.TYPE_FREE_TEXT)
     clear = (Step(BACKSPACE * len(filled), When.DRAINED),) if filled else ()
-    found = replace(found, score=numbers.LIKELY, whole=asked.whole, filled=filled, text_steps=clear)
+    found = replace(found, filled=filled, text_steps=clear)
     secret = asks_for_secret(said.rpartition("\n")[2], dialect)
     return replace(found, type=PromptType.TYPE_UNKNOWN, constraints={"secret": True}) if secret else found
 
@@ -490,11 +489,8 @@ def recognise_marked_field(view: View, facts: Facts, dialect: Dialect) -> Findin
     asks = asked.text.endswith(("?", ":", "？", "：")) or speaks("hint", "answer", hint)
     if not (empty and asks and asked.text) or (view.cursor_visible and view.row != row):
         return None
-    return Finding(
-        "marked-field", PromptType.TYPE_FREE_TEXT, numbers.SURE, compact(asked.text), asked.text, asked.row,
-        line_mode=False, structural=True, multiline=view.bracketed_paste, question=asked.text, whole=asked.whole,
-        foot=told,
-    )  # fmt: skip
+    field = drawn("marked-field", numbers.SURE, asked, PromptType.TYPE_FREE_TEXT)
+    return replace(field, multiline=view.bracketed_paste, foot=told)
 
 
 def inner(here: View, frame: Frame) -> View:

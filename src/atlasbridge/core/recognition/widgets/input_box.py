@@ -11,8 +11,8 @@ from atlasbridge.core.prompt import vocabulary
 from atlasbridge.core.prompt.model import PromptType
 from atlasbridge.core.recognition import numbers
 from atlasbridge.core.recognition.dialect import Dialect
-from atlasbridge.core.recognition.finding import Facts, Finding, cut, to_look_at, without_drawing
-from atlasbridge.core.recognition.question import block
+from atlasbridge.core.recognition.finding import Facts, Finding, cut, drawn, without_drawing
+from atlasbridge.core.recognition.question import Asked, block
 from atlasbridge.core.recognition.widgets.framed_dialog import ends_in_buttons, inner
 from atlasbridge.core.recognition.widgets.line_question import recognise_line
 from atlasbridge.core.recognition.widgets.pointed_list import find_menu
@@ -96,7 +96,7 @@ def _inner_question(view: View, box: Frame, facts: Facts, dialect: Dialect) -> F
     found = recognise_line(inner(here, frame), facts, dialect, strict=True) if frame and here is not view else None
     if frame and found and found.type is PromptType.TYPE_YES_NO and found.score >= numbers.SURE:
         asked = block(inside(view.lines, frame))
-        inner_question = to_look_at("question-above-box", numbers.SURE, asked, frame.top + 1, found.core)
+        inner_question = drawn("question-above-box", numbers.SURE, Asked(asked, frame.top + 1), core=found.core)
         return replace(inner_question, foot=len(view.lines))  # no status row of the tool counts: the command waits
     return None
 
@@ -124,7 +124,7 @@ def recognise_input_box(view: View, facts: Facts, dialect: Dialect) -> Finding |
     gap = view.lines[menu.bottom + 1 : box.top] if menu else ()  # between the box and the list: few rows, or no words
     near = len(gap) < numbers.BESIDE_BOX_ROWS or not any(map(str.isalnum, "".join(gap)))
     if menu and menu.how == "pointer" and menu.bottom <= box.top and near:
-        found = to_look_at("list-above-box", numbers.LOOK, said, menu.top)
+        found = drawn("list-above-box", numbers.LOOK, Asked(said, menu.top))
         return replace(found, structural=False, at_work=at_work)
     return Finding(
         "input-box", PromptType.TYPE_FREE_TEXT, numbers.LIKELY, cut(without_drawing(said)) or _EMPTY,

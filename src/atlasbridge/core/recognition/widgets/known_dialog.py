@@ -155,18 +155,17 @@ def _region_finding(rule: Rule, view: View, facts: Facts, dialect: Dialect, aske
     ending: tuple[Step, ...] = (Step(rule.after_text.encode()),) if rule.after_text else ()
     ending = (Step(b"", When.RESTED), *(ending or (Step(ENTER),))) if rule.rests else ending
     found = replace(found, line_mode=False, structural=True, end_steps=ending, priority=rule.priority, foot=row)
-    found = replace(found, text_steps=steps or found.text_steps, core=steady(dialect, asked), deaf_s=rule.deaf_s)
+    found = replace(found, text_steps=steps or found.text_steps, deaf_s=rule.deaf_s)
     if rule.type == "free_text" and asks_for_secret(asked, dialect):
         found = replace(found, constraints={**found.constraints, "secret": True})
+    if rule.type in ("yes_no", "confirm_enter", "multiple_choice"):  # the shown text is compared
+        return replace(found, core=f"{steady(dialect, asked)}\0{steady(dialect, found.question)}")
+    lines = [line.strip() for line in unframed(tuple(asked.split("\n"))) if line.strip()]
     if rule.idle or rule.type == "unknown":
         said = last_words(view, row, dialect)
-        plain = " ".join(" ".join(unframed(tuple(asked.split("\n")))).split())
         core = rule.id if rule.idle else f"{rule.id}\0{steady(dialect, said)}"
-        return replace(found, excerpt=said or cut(plain), question=said, core=core)
-    if rule.type != "free_text":
-        return replace(found, core=f"{found.core}\0{steady(dialect, found.question)}")  # the shown text is compared
-    lines = [line.strip() for line in unframed(tuple(asked.split("\n")))]
-    question = next((line for line in reversed(lines) if line), asked)
+        return replace(found, excerpt=said or cut(" ".join(" ".join(lines).split())), question=said, core=core)
+    question = lines[-1] if lines else asked
     said = last_words(view, row + 1, dialect)
     still = "\n".join(row.rstrip() for row in steady(dialect, said).split("\n"))  # the text above can spin or count
     core = f"{rule.id}: {question}\0{still}"

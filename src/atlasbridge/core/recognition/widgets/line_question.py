@@ -58,6 +58,9 @@ _NO_TOKEN = lazy(r"\bno\b", re.IGNORECASE)
 _QUOTED_YES = lazy(r"[\"'`“‘<](yes|y)[\"'`”’>]", re.IGNORECASE)
 _QUOTED_NO = lazy(r"[\"'`“‘<](no|n)[\"'`”’>]", re.IGNORECASE)
 _SPELLED_DEFAULT = lazy(r"[\[(](?:yes|no)[\])][\s:?>]*$")
+_ALONE = lazy(
+    r"\[(?:(y)(?:es)?\](?!es)|(n)o?\](?!o))|[\[(]default:? ?([yn])|[?:\]]\s*\((?:(y)(?:es)?|(n)o?)\)\W*$", re.IGNORECASE
+)
 _KEYS_BELOW = lazy(r"(?<!\S)(\^?[^\W\d_])\s{1,3}+([^\W\d_]{2,20})(?!\S)")
 _TOLD_YES = lazy(
     r"\b(?:type|enter|write|answer|only)(?:\s+in)?(?:\s+the word)?\s+[\"'`“‘<]?(yes)\b(?!\W{1,3}(?:or\W+)?no\b)",
@@ -149,7 +152,7 @@ def yes_no_choices(
     text: str, rule: Rule, one_key: bool, raw: bool, clear: tuple[Step, ...], dialect: Dialect
 ) -> tuple[Choice, ...]:
     yes, no = (rule.yes, rule.no) if rule.yes else spoken_words(text)
-    default = _yes_no_default(text) or _capital(text, yes, no)
+    default = _yes_no_default(text, yes, no)
 
     def steps(word: str) -> tuple[Step, ...]:
         if one_key or (raw and named_key(word)):
@@ -188,21 +191,14 @@ def spoken_words(text: str) -> tuple[str, str]:
     return "y", "n"
 
 
-def _yes_no_default(text: str) -> str:
-    if re.search(r"\[y(?:es)?\](?!es)|\bY/n\b|\bYes/no\b|[\[(]default:? ?y|\bYn\b", text):
-        return "y"
-    if re.search(r"\[n(?:o)?\](?!o)|\by/N\b|\byes/No\b|N/y|[\[(]default:? ?n|\byN\b", text):
-        return "n"
-    alone = re.search(r"\[(y)(?:es)?\]\W*$|\[(n)o?\]\W*$|[?:\]]\s*\((?:(y)(?:es)?|(n)o?)\)\W*$", text, re.IGNORECASE)
+def _yes_no_default(text: str, yes: str, no: str) -> str:
+    """The default: the one in upper case of `[j/N]`, or the one that has brackets or a word of its own: `[n]`."""
+    for first, second, keys in ((yes, no, "yn"), (no, yes, "ny")):
+        pair = re.search(rf"\b({re.escape(first)})\W*({re.escape(second)})\b", text, re.IGNORECASE)
+        if pair and pair[1][0].isupper() != pair[2][0].isupper():
+            return keys[pair[2][0].isupper()]
+    alone = _ALONE.search(text)
     return next(group for group in alone.groups() if group).lower() if alone else ""
-
-
-def _capital(text: str, yes: str, no: str) -> str:
-    """The default of `[j/N]`: the letter in upper case."""
-    pair = re.search(rf"({re.escape(yes)})\W+({re.escape(no)})\b", text, re.IGNORECASE)
-    if not pair or len(yes) > 1 or pair[1].isupper() == pair[2].isupper():
-        return ""
-    return "y" if pair[1].isupper() else "n"
 
 
 # The line that asks, without text that is already filled in, and the prompt that it makes with the words above it.
@@ -234,16 +230,13 @@ _ANSWER_SO_FAR = lazy(r"(?<!\s)\s++[‣›»·…]\s*+(?:true|false|yes|no)?\s*+
 
 
 def line_finding(view: View, line: Line, facts: Facts, rule: str, kind: PromptType, score: float) -> Finding:
-    row = view.line_start(view.row) if line.detached else line.row
     asked = context_above(view, line.row, line.text)
-    found = Finding(rule, kind, score, compact(asked.near), line.text, row, question=asked.text, whole=asked.whole)
-    found = replace(
-        found,
-        alone=stands_alone(view, line.row),
+    found = Finding(
+        rule, kind, score, compact(asked.near), line.text, view.line_start(view.row) if line.detached else line.row,
+        constraints=limits(line.text), line_mode=facts.canonical is not False, detached=line.detached,
+        question=asked.text, whole=asked.whole, alone=stands_alone(view, line.row),
         bare=BARE.match(line.text) is not None or is_shell(line.text),
-        detached=line.detached,
-    )
-    found = replace(found, line_mode=facts.canonical is not False, constraints=limits(line.text))
+    )  # fmt: skip
     if line.filled:
         found = replace(found, excerpt=f"{found.excerpt} {line.filled}") if found.bare else found
         found = replace(found, filled=line.filled, text_steps=(Step(BACKSPACE * len(line.filled), When.DRAINED),))
@@ -509,7 +502,11 @@ def by_rule(view: View, line: Line, facts: Facts, dialect: Dialect) -> Finding |
             continue
         match = compiled(rule.pattern).search(line.text)
         if match and not (rule.unless and compiled(rule.unless).search(line.text)):
-            return finding_of(_in_its_words(rule, match), view, line, facts, dialect)
+            said = match.groupdict()  # the groups `yes` and `no`: single letters are typed in lower case
+            if said.get("yes"):
+                yes, no = (word.lower() if len(word) == 1 else word for word in (said["yes"], said["no"]))
+                rule = replace(rule, yes=yes, no=no)
+            return finding_of(rule, view, line, facts, dialect)
     if speaks("continue", "asks", line.text):
         return finding_of(_CONTINUE, view, line, facts, dialect)
     return None if line.detached else _asked_abroad(view, line, facts, dialect)
@@ -532,15 +529,6 @@ def _asked_abroad(view: View, line: Line, facts: Facts, dialect: Dialect) -> Fin
 def _reads_below(line: Line, facts: Facts) -> bool:
     """Whether the program has ended the line of its question and reads the answer in the next one."""
     return line.detached and facts.reading and line.text.endswith((":", "?"))
-
-
-def _in_its_words(rule: Rule, match: re.Match[str]) -> Rule:
-    """A rule with the text to type from its groups `yes` and `no`: single letters in lower case, words unchanged."""
-    said = match.groupdict()
-    if not said.get("yes"):
-        return rule
-    yes, no = (word.lower() if len(word) == 1 else word for word in (said["yes"], said["no"]))
-    return replace(rule, yes=yes, no=no)
 
 
 def finding_of(rule: Rule, view: View, line: Line, facts: Facts, dialect: Dialect) -> Finding:
@@ -785,14 +773,8 @@ def typed_list_finding(view: View, line: Line, facts: Facts, dialect: Dialect) -
     found = replace(found, choices=tuple(choices), core=core, constraints=limit, structural=True, whole=head.whole)
     found = replace(found, question=question, excerpt=compact(question))
     shown = " ".join(view.lines[listed.row : line.row + 1])
-    return _several(found, listed) if speaks("choose", "spaced", shown) and not line.filled else found
-
-
-def _several(found: Finding, listed: Listed) -> Finding:
-    """The line takes several keys that are separated by blanks, and one Enter at the end."""
-    choices = tuple(
-        replace(choice, steps=(Step(f"{key} ".encode(), When.DRAINED),), default=False)
-        for choice, (key, _) in zip(found.choices, listed.items, strict=True)
-    )
-    limit = {**found.constraints, "multi_select": True, "allows_other": True}
-    return replace(found, choices=choices, constraints=limit, end_steps=(Step(ENTER),))
+    if line.filled or not speaks("choose", "spaced", shown):
+        return found
+    several = {**limit, "multi_select": True, "allows_other": True}
+    typed = [replace(one, steps=(Step(f"{one.value} ".encode(), When.DRAINED),), default=False) for one in choices]
+    return replace(found, choices=tuple(typed), constraints=several, end_steps=(Step(ENTER),))

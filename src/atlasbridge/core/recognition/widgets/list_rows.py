@@ -16,7 +16,7 @@ from atlasbridge.core.prompt.model import Choice, PromptType
 from atlasbridge.core.prompt.vocabulary import first_label, languages, speaks
 from atlasbridge.core.recognition import numbers
 from atlasbridge.core.recognition.dialect import Dialect, MenuRule, compiled
-from atlasbridge.core.recognition.finding import Finding, compact, to_look_at
+from atlasbridge.core.recognition.finding import Finding, drawn
 from atlasbridge.core.recognition.meaning import is_always, refuses
 from atlasbridge.core.recognition.question import Asked, logical_rows
 from atlasbridge.core.screen.frames import SIDES, is_drawn, peeled, unframed
@@ -27,13 +27,11 @@ from atlasbridge.core.values import frozen, replace
 WRAPPED = "\0"  # a row that continues the one above, because the terminal wrapped it
 BOXES = "◌◯○◉●◎◻◼☐☑☒⬚⬜⬛⬡⬢□■▢▣✔✓✘✗✖✕"
 CHECKED = "◉●◼☑☒⬛⬢■▣✔✓xX*"
-_BEHIND_NUMBER = r"\s++)?"
 _ROW = (
     r"^(?P<indent>\s*+)(?P<pointer>[{pointers}](?=\s|[" + BOXES + r"\[(]))?(?P<gap>\s*+)"
     r"(?:(?P<box>[" + BOXES + r"]|\[[ xX*✔✓]?\]|\([ xX*•]?\))(?P<boxgap>\s*+))?"
-    r"(?:(?P<open>\[)?(?P<number>\d{1,2})(?P<dot>(?(open)\]|(?:[.)]|:(?=\s))))"
-    + _BEHIND_NUMBER
-    + r"(?:(?P<late>\[[ xX✔✓]\]|[☐☑☒◯◉])\s++)?(?P<label>\S.*)$"
+    r"(?:(?P<open>\[)?(?P<number>\d{1,2})(?P<dot>(?(open)\]|(?:[.)]|:(?=\s))))(?:\s++{tight}))?"
+    r"(?:(?P<late>\[[ xX✔✓]\]|[☐☑☒◯◉])\s++)?(?P<label>\S.*)$"
 )
 SCROLL_MARKS = tuple("↑↓▲▼⇡⇣△▽▴▾")  # alone in its row: the list continues there, out of sight
 _KEY = lazy(r"[\[(]?(\w)(?:[\])][.:]?|[.:])?\s+(?=\S)")
@@ -70,11 +68,11 @@ class Menu:
 
     @property
     def top(self) -> int:
-        return min(self.items[0].row, self.items[-1].row)
+        return min(item.row for item in self.items)
 
     @property
     def bottom(self) -> int:
-        return max(self.items[0].row, self.items[-1].row)
+        return max(item.row for item in self.items)
 
     @property
     def numbered(self) -> bool:
@@ -95,7 +93,7 @@ class Menu:
 @lru_cache(maxsize=8)
 def row_pattern(pointers: str, tight: bool = False) -> re.Pattern[str]:
     """The pattern of a row. With `tight`, the blank after a number can be missing."""
-    row = _ROW.replace(_BEHIND_NUMBER, r"(?:\s++|(?=[^\W\d])))?", 1) if tight else _ROW
+    row = _ROW.replace("{tight}", r"|(?=[^\W\d])" if tight else "")
     return re.compile(row.replace("{pointers}", re.escape(pointers)))
 
 
@@ -133,7 +131,7 @@ def label_of(text: str) -> str:
 def item_of(at: int, match: re.Match[str]) -> Item:
     return Item(
         at,
-        match.start("number") if match["number"] else match.start("label"),
+        column_of(match),
         label_of(match["label"]),
         match["number"] or "",
         bool(match["pointer"]),
@@ -366,13 +364,11 @@ def menu_finding(view: View, menu: Menu, rule: MenuRule, asked: Asked, dialect: 
     if text_steps:
         constraints["allows_other"] = True
     core = asked.text + "\0" + "\0".join(f"{item.label}\0{item.detail}" for item in menu.items)
-    found = Finding(
-        rule.id, PromptType.TYPE_MULTIPLE_CHOICE, rule.score, compact(asked.text), core, asked.row,
-        tuple(choices), constraints, line_mode=False, structural=True, text_steps=text_steps,
-        end_steps=ending if several else (),
-        words_end=named_steps(view, rule.text_submit, last=When.REDRAWN) if several else (),
-        question=asked.text, whole=asked.whole, foot=menu.bottom,
-    )  # fmt: skip
+    found = drawn(rule.id, rule.score, asked, PromptType.TYPE_MULTIPLE_CHOICE, core)
+    found = replace(found, choices=tuple(choices), constraints=constraints, text_steps=text_steps, foot=menu.bottom)
+    if several:
+        words_end = named_steps(view, rule.text_submit, last=When.REDRAWN)
+        found = replace(found, end_steps=ending, words_end=words_end)
     return found if own or several or rule.needs else _as_yes_no(found)
 
 
@@ -398,7 +394,7 @@ def _as_yes_no(found: Finding) -> Finding:
 
 
 def unclear(rule: MenuRule, asked: Asked) -> Finding:
-    return replace(to_look_at(rule.id, rule.score, asked.text, asked.row), whole=asked.whole)
+    return drawn(rule.id, rule.score, asked)
 
 
 def are_switched(view: View, menu: Menu) -> bool:

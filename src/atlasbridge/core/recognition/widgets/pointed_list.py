@@ -23,7 +23,7 @@ from atlasbridge.core.recognition.dialect import Dialect, MenuRule
 from atlasbridge.core.recognition.finding import Facts, Finding
 from atlasbridge.core.recognition.question import Asked, block, question_above, question_in_box, stands_first
 from atlasbridge.core.recognition.widgets import list_rows
-from atlasbridge.core.recognition.widgets.framed_dialog import way_out
+from atlasbridge.core.recognition.widgets.framed_dialog import marked_buttons, way_out
 from atlasbridge.core.recognition.widgets.line_question import inline_choices, typed_key
 from atlasbridge.core.recognition.widgets.list_rows import (
     Item,
@@ -35,7 +35,7 @@ from atlasbridge.core.recognition.widgets.list_rows import (
     read_row,
 )
 from atlasbridge.core.recognition.widgets.resting_screen import asked_at_foot, recognise_foot
-from atlasbridge.core.recognition.widgets.side_by_side import HELD, lit_words_in
+from atlasbridge.core.recognition.widgets.side_by_side import lit_words_in, unheld
 from atlasbridge.core.screen.frames import SIDES, Frame, find_frames, is_drawn, is_rule, unframed
 from atlasbridge.core.screen.style import STRIKE, is_faded
 from atlasbridge.core.screen.view import View
@@ -50,7 +50,6 @@ _COUNTED_RULE = MenuRule("lit-numbers", score=numbers.SURE)
 _BAR_RULE = MenuRule("button-bar", score=numbers.SURE, across=True)
 _TYPED_RULE = MenuRule("typed-list", choose="digit_enter")
 _PLAIN = lazy(r"[^\W\d_]\D*")
-_BUTTON = lazy(r"\[\s*([A-Za-z][\w ]{1,20}?)\s*\]")
 
 
 def recognise_lit_list(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
@@ -102,7 +101,7 @@ def _button_bar(view: View, dialect: Dialect) -> Finding | None:
 
 
 def _buttons_in(view: View, at: int) -> Menu | None:
-    found = [Item(at, match.start(1), match[1]) for match in _BUTTON.finditer(view.lines[at])]
+    found = marked_buttons(view, at, 0, view.cols)
     lit = odd_one(view, [(at, item.col) for item in found])
     return Menu(tuple(found), lit, "colour") if lit >= 0 else None
 
@@ -231,17 +230,12 @@ def _odd_in(view: View, group: list[list[Item]], sure: bool) -> Menu | None:
     prose = continued or items[-1].label.endswith(_QUESTION_ENDS) or any(_SENTENCE.match(item.label) for item in items)
     long = not sure and any(len(item.label) > numbers.LONGEST_LABEL for item in items)
     current = odd[0] if len(marks) == 2 and odd and not grid else -1 if long or len(marks) > 1 else look
-    held = [HELD.fullmatch(item.label) for item in items]
-    inner = [
-        (one.start(1), one[1]) if one and all(held) else (0, item.label) for one, item in zip(held, items, strict=True)
-    ]
-    plain = tuple(
-        replace(item, col=item.col + start, label=label, box="")
-        for item, (start, label) in zip(items, inner, strict=True)
-    )
-    return (
-        Menu(plain, current, "prose" if prose and not sure else "grid" if grid else "colour") if current >= 0 else None
-    )
+    if current < 0:
+        return None
+    inner = list(map(unheld, items))
+    held = all(one is not item for one, item in zip(inner, items, strict=True))
+    plain = tuple(replace(item, box="") for item in (inner if held else items))
+    return Menu(plain, current, "prose" if prose and not sure else "grid" if grid else "colour")
 
 
 def recognise_shaped(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
@@ -298,7 +292,7 @@ _SCROLLS = lazy(r"^(\s*+)(?:[↑↓▲▼⇡⇣](?=\s{2})|(?<!\s)[v^](?=\s\S))")
 _GOES_ON = lazy(r"\s*+(?:[a-z]|\((?!\w{1,2}\)))(?!\w?[.):])")
 _ASKED = ("?", ":", "？", "：", " ›", " »")
 _DULL = ("·", "∙", "•", "◦")
-_NO_BLANK = lazy(r"^\s*+(?:\S\s++)?\d{1,2}[.)][^\W\d]")
+_NUMBERED = lazy(r"^\s*+(?:\S\s++)?\d{1,2}[.)](\s?)\s*+[^\W\d]")
 _FILTER = lazy(  # its line, with the count behind it, or empty
     r"\s*+\S(?:\s\S*+)?\s++\d+/\d+\s*+$|\s*+\S\s(?:type to|filter|search|find)\b.{0,30}(?:\.{3}|…)\s*+$", re.IGNORECASE
 )
@@ -312,14 +306,14 @@ def find_menu(view: View, pointers: str, back: bool = False, bullets: bool = Fal
     """The lowest menu on the screen. With `back`, a choice that is too long continues in the pointer's column. With
     `bullets`, marks that ordinary text uses can be pointers, too.
     """
-    pattern = list_rows.row_pattern(pointers)
     sketch = unframed(view.lines)
     rows = [
         list_rows.WRAPPED if at - 1 in view.joined else _row(line, sketch[at]) for at, line in enumerate(view.lines)
     ]
+    numbered = {bool(match[1]) for match in map(_NUMBERED.match, rows) if match}
+    pattern = list_rows.row_pattern(pointers, tight=len(numbered) == 2)  # `2.Yes` below `1. Yes`: some have no room
     for at, start in _marked_rows(rows, pattern, numbers.POINTERS_TRIED):
-        menu = _tight(view, rows, pointers, at)
-        menu = menu or _around(view, joined_back(rows, at, start) if back else rows, pattern, at, start)
+        menu = _around(view, joined_back(rows, at, start) if back else rows, pattern, at, start)
         if menu:
             lower = find_box_rows(view, rows, pattern, below=menu.bottom)
             return list_rows.verbatim(view, lower or menu)  # an arrow above boxes is earlier output
@@ -339,18 +333,6 @@ def _marked_rows(rows: list[str], pattern: re.Pattern[str], most: int) -> Iterat
 
 def _begins_alike(one: re.Match[str], other: re.Match[str]) -> bool:
     return all(one.start(mark) == other.start(mark) for mark in ("pointer", "box", "number"))
-
-
-def _tight(view: View, rows: list[str], pointers: str, at: int) -> Menu | None:
-    """A numbered list without room for the blank after some of its numbers: `2.Yes` below `1. Yes`."""
-    if not any(map(_NO_BLANK.match, rows)):
-        return None
-    usual, tight = list_rows.row_pattern(pointers), list_rows.row_pattern(pointers, tight=True)
-    start = read_row(tight, rows[at])
-    menu = _around(view, rows, tight, at, start) if start and start["number"] else None
-    read = [read_row(usual, rows[item.row]) for item in menu.items] if menu else []
-    spaced = sum(bool(match and match["number"]) for match in read)
-    return menu if 0 < spaced < len(read) else None
 
 
 def joined_back(rows: list[str], at: int, start: re.Match[str]) -> list[str]:

@@ -75,9 +75,9 @@ def asked_at_foot(view: View) -> str:
 
 
 def _is_lit_above(view: View, words: str) -> bool:
-    """Whether a reversed row consists of these words: the field below it takes another name for what they name."""
-    rows = ((at, line) for at, line in enumerate(view.lines[:-1]) if line.strip() == words)
-    return any(view.style(at, len(line) - len(line.lstrip())) & REVERSE for at, line in rows)
+    """Whether a reversed row ends in these words, which name a file or folder: the field below takes another name."""
+    rows = ((at, line) for at, line in enumerate(view.lines[:-1]) if f" {line.rstrip('/*@|=')}".endswith(f" {words}"))
+    return any(view.style(at, line.rindex(words)) & REVERSE for at, line in rows)
 
 
 def _glimpse(view: View, row: int) -> str:
@@ -85,9 +85,9 @@ def _glimpse(view: View, row: int) -> str:
     editor's message in the last row comes first, unless that row explains keys in columns.
     """
     last = view.lines[-1].strip() if row < len(view.lines) - 1 and view.lines[-1].count("  ") < 2 else ""
-    above, below = (without_drawing("\n".join(lines)) for lines in (view.lines[:row], view.lines[row:]))
+    below = without_drawing("\n".join(view.lines[row:]))
     if len(below) < EXCERPT_LIMIT:
-        return cut(f"{above}\n{below}") or view.text()
+        return cut(without_drawing(view.text())) or view.text()
     return f"{last}\n{below}"[:EXCERPT_LIMIT].strip()
 
 

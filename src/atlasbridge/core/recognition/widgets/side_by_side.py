@@ -15,7 +15,7 @@ from atlasbridge.core.prompt.keys import Step, named_key
 from atlasbridge.core.prompt.model import PromptType
 from atlasbridge.core.recognition import numbers
 from atlasbridge.core.recognition.dialect import Dialect, MenuRule, compiled
-from atlasbridge.core.recognition.finding import Facts, Finding, to_look_at
+from atlasbridge.core.recognition.finding import Facts, Finding, drawn
 from atlasbridge.core.recognition.meaning import decides, refuses
 from atlasbridge.core.recognition.question import Asked, block, question_above, question_in_box
 from atlasbridge.core.recognition.widgets import list_rows
@@ -28,7 +28,7 @@ _RADIO_IN_A_ROW = lazy(r"([●○◉◯]|\([ •*x]\))\s*([^●○◉◯/(]+?)\s
 _ASKS = lazy(r"[?:›»…‣]\s*$")
 _LIT_RUN = lazy(r"^\s*+(?:\S++(?:\s{1,10}(?=\S))?)+")
 _APART = lazy(r"\S++(?> \S++)*")
-HELD = lazy(r"[‹«◂◀<\[]\s?([^\W\d_][^‹›«»<>\[\]]{0,22}?)\s?[›»▸▶>\]]")  # the one of several words in brackets
+_HELD = lazy(r"[‹«◂◀<\[]\s?([^\W\d_][^‹›«»<>\[\]]{0,22}?)\s?[›»▸▶>\]]")  # the one of several words in brackets
 _TOGGLE = lazy(r"[›»…‣]\s*((?:\w[\w' ]{0,20}?\s+[/|·•]\s+){1,5}\w[\w' ]{0,20})\s*$")
 _SWITCH = lazy(r"[?:]\s+(Yes\s?[/|·]\s?No)\s*$", re.IGNORECASE)  # one of them is highlighted, and the cursor is hidden
 _WORDS_APART = lazy(r"\w[\w']*+(?: \w[\w']*+)*")
@@ -101,14 +101,17 @@ def lit_words_in(view: View, at: int) -> Menu | None:
     row = unframed(view.lines)[at]
     run = _LIT_RUN.match(row)
     words = [Item(at, one.start(), one.group()) for one in _APART.finditer(row[: run.end()])] if run else []
-    held = [at for at, item in enumerate(words) if HELD.fullmatch(item.label)]
+    held = [place for place, item in enumerate(words) if unheld(item) is not item]
     if len(words) > 1 and len(held) == 1:  # `Yes   ‹ No ›`
-        inner = HELD.fullmatch(words[held[0]].label)
-        col, label = (words[held[0]].col + inner.start(1), inner[1]) if inner else (0, "")
-        return Menu((*words[: held[0]], Item(at, col, label), *words[held[0] + 1 :]), held[0], "colour")
+        return Menu(tuple(map(unheld, words)), held[0], "colour")
     grounds = Counter(ground_of(view.style(at, item.col)) for item in words)
     lit = odd_one(view, [(at, item.col) for item in words]) if len(grounds) == 2 and 1 in grounds.values() else -1
     return Menu(tuple(words), lit, "colour") if lit >= 0 else None
+
+
+def unheld(item: Item) -> Item:
+    held = _HELD.fullmatch(item.label)
+    return replace(item, col=item.col + held.start(1), label=held[1]) if held else item
 
 
 def _has_the_cursor(view: View, menu: Menu) -> bool:
@@ -218,8 +221,7 @@ def recognise_told_keys(view: View, facts: Facts, dialect: Dialect) -> Finding |
         told = {match[1].lower()[:3]: match[2] for match in _TOLD_KEY.finditer(rows[at])} if rows else {}
         if len(told) == 2 and decides(list(told.values()), dialect):
             asked = question_in_box(view, at) or question_above(view, at)
-            found = to_look_at("told-keys", numbers.LIKELY, asked.text or rows[at].strip(), asked.row)
-            return replace(found, whole=asked.whole)
+            return drawn("told-keys", numbers.LIKELY, asked if asked.text else replace(asked, text=rows[at].strip()))
     return None
 
 
