@@ -53,9 +53,9 @@ async def test_a_full_disk_is_an_event_and_a_message_and_so_is_its_end() -> None
         with pytest.raises(StoreError):
             live.hub.ledger.note("HUB_START")
         alarm = await live.event("store.alarm")
-        assert "full" in alarm["alarm"] and "typed" in alarm["sentence"]
+        assert "full" in alarm["alarm"] and "types nothing" in alarm["sentence"]
         assert (await live.asked("status"))["alarm"] == alarm["alarm"]
-        await live.person.until(lambda: any("recorded" in text for text in live.person.notices))
+        await live.person.until(lambda: any("cannot record it" in text for text in live.person.notices))
         free()
         live.advance(60)  # it looks for itself, nobody has to ask
         await live.event("store.recovered")
@@ -104,7 +104,7 @@ async def test_an_answer_that_takes_long_to_type_is_called_accepted_and_not_refu
         host, prompt_id = await ask(live)
         outcome = await live.hub.replies.reply(local(prompt_id, "y"))
         assert isinstance(outcome, Receipt) and outcome.stage == "received"
-        assert "not yet" in outcome.sentence
+        assert "not confirmed yet" in outcome.sentence
         assert live.hub.ledger.audit_entries(event="REPLY_REFUSED") == []
         await asyncio.to_thread(host.answer_typing)
         await live.event("prompt.resolved")

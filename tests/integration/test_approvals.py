@@ -250,7 +250,7 @@ def test_a_prompt_that_was_left_alone_is_asked_again_by_the_command_and_survives
         wait_for(hub.is_asked)
         left = hub.cli("reply", "job", "leave")
         assert left.returncode == 0 and "--again" in left.stdout
-        assert "left alone" in hub.cli("reply", left.stdout.split("reply ")[1].split()[0], "y").stderr
+        assert "left it alone" in hub.cli("reply", left.stdout.split("reply ")[1].split()[0], "y").stderr
         assert hub.cli("hub", "restart").returncode == 0
         wait_for(lambda: hub.ask("prompts")["still_waiting"])
         wait_for(lambda: hub.cli("reply", "job", "--again").returncode == 0, "the session to connect again")

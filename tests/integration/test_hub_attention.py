@@ -256,7 +256,7 @@ async def test_a_delivery_that_fails_is_told_elsewhere_and_in_status() -> None:
         live.people["chat"].down = False
         await shows(live, "chat")
         await until(lambda: "unreached" not in next(one for one in live.hub.router.health() if one["name"] == "chat"))
-        assert sum("could not be shown" in notice for notice in hub_api.notices) == 1
+        assert sum("could not show a question in chat" in notice for notice in hub_api.notices) == 1
         host.close()
 
 

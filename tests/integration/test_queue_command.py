@@ -22,7 +22,7 @@ def test_instructions_are_listed_counted_taken_back_and_typed() -> None:
         assert hub.json("queue", "list") == [first, second]
         assert "web-api" in (listed := hub.cli("queue").stdout) and "run the tests" in listed
         assert "2 queued" in hub.cli("ps").stdout and hub.json("ps")[0]["queued"] == 2
-        assert "is not typed" in hub.cli("queue", "off", first["queue_id"][:8]).stdout
+        assert "will not be typed" in hub.cli("queue", "off", first["queue_id"][:8]).stdout
         assert hub.cli("queue", "off", first["queue_id"][:8]).returncode == 3
         host.raise_prompt(IDLE)
         assert host.answer_typing()["answer"]["value"] == "then commit"

@@ -27,7 +27,9 @@ def daemon_of(home: Path) -> int:
     home.mkdir()
     command = (sys.executable, "-S", "-c", LEAVES_A_DAEMON, str(home / "pid"))
     subprocess.run(command, env={**os.environ, "HOME": str(home)}, check=True)
-    return int(written(home / "pid"))
+    pid = int(written(home / "pid"))
+    wait_for(lambda: find_left_behind(home) == [pid], "the end of those that started it")
+    return pid
 
 
 def test_a_daemon_is_ended_by_the_home_it_was_started_with(tmp_path: Path) -> None:

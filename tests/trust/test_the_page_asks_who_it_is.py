@@ -263,20 +263,18 @@ def test_a_new_login_is_told() -> None:
 
 def test_the_kernel_is_asked_for_one_connection() -> None:
     for family, host in ((socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::1")):
-        with socket.socket(family) as listener:
-            try:
-                listener.bind((host, 0))
-            except OSError as error:
-                assert family == socket.AF_INET6 and error.errno == errno.EADDRNOTAVAIL, error
-                continue  # this machine has no IPv6
-            listener.listen()
-            with socket.create_connection((host, listener.getsockname()[1])) as link:
-                client, server = link.getsockname()[:2], link.getpeername()[:2]
-                found = find_connection(client, server)
-                assert found is not None and found.uid == own_uid() and found.inode == os.fstat(link.fileno()).st_ino
-                assert find_session_of(client, server, (), (own_uid(),)).inside_session == ""
-                assert find_connection((host, 1), server) is None
-                assert find_session_of((host, 1), server, (), (own_uid(),)).inside_session is None
+        try:
+            listener = socket.create_server((host, 0), family=family)
+        except OSError as error:
+            assert family == socket.AF_INET6 and error.errno in (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT), error
+            continue  # this machine has no IPv6
+        with listener, socket.create_connection((host, listener.getsockname()[1])) as link:
+            client, server = link.getsockname()[:2], link.getpeername()[:2]
+            found = find_connection(client, server)
+            assert found is not None and found.uid == own_uid() and found.inode == os.fstat(link.fileno()).st_ino
+            assert find_session_of(client, server, (), (own_uid(),)).inside_session == ""
+            assert find_connection((host, 1), server) is None
+            assert find_session_of((host, 1), server, (), (own_uid(),)).inside_session is None
     assert is_of_this_machine("127.0.0.9") and is_of_this_machine("::ffff:127.0.0.1")
     assert not is_of_this_machine("192.0.2.77")
     assert find_session_of(("192.0.2.77", 5), ("127.0.0.1", 6), (), (own_uid(),)).inside_session == ""
