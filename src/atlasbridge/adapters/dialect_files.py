@@ -92,7 +92,9 @@ def _find_claims(path: Path) -> tuple[str, tuple[str, ...]]:
     """Read only the lines with the executables and with the versions of other programs, because a start must not
     parse every file."""
     lines = path.read_text("utf-8", "replace").splitlines()
-    commands, others = (next((one for one in lines if one.startswith(key)), "") for key in ("commands", "not_versions"))
+    commands, others = (
+        next((line for line in lines if line.startswith(key)), "") for key in ("commands", "not_versions")
+    )
     return commands, tuple(re.findall(r"'([^']+)'", others))
 
 

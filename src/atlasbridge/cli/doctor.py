@@ -587,7 +587,7 @@ def _config(place: Home) -> Any:
     except AtlasBridgeError as error:
         return {"error": str(error)}
     general = found.general.model_dump(mode="json")
-    general["launchers"] = [{**one, "command": _program(one["command"])} for one in general["launchers"]]
+    general["launchers"] = [{**launcher, "command": _program(launcher["command"])} for launcher in general["launchers"]]
     return hide_secrets({**general, "channels": dict(found.channels)})
 
 

@@ -163,7 +163,7 @@ def report_many(answer: dict[str, Any], as_json: bool) -> int:
     if as_json:
         print_json(answer["results"])
         return 0 if answer["answered"] == len(answer["results"]) else REFUSED
-    return max(report(one, False) for one in answer["results"])
+    return max(report(result, False) for result in answer["results"])
 
 
 # `atlasbridge later`: lists and revokes scheduled answers and snoozed prompts.

@@ -54,8 +54,10 @@ def install_system(people: tuple[str, ...], sudo_only: bool) -> Iterator[str]:
     yield f"folder {FOLDER}: only {USER} can read it"
     for person in members:
         yield from _move_settings(person, owner)
-    setup = SystemSetup(USER, owner.pw_uid, str(FOLDER), str(RUN / "hub.sock"), tuple(one.pw_uid for one in members))
-    _write_config(setup, [one.pw_name for one in members], sudo_only, owner)
+    setup = SystemSetup(
+        USER, owner.pw_uid, str(FOLDER), str(RUN / "hub.sock"), tuple(member.pw_uid for member in members)
+    )
+    _write_config(setup, [member.pw_name for member in members], sudo_only, owner)
     Path(PLACE).parent.mkdir(mode=0o755, exist_ok=True)
     _write(Path(PLACE), setup.render(), 0o644)
     yield f"written: {PLACE}"

@@ -136,7 +136,7 @@ def _fill_in(name: str, table: dict[str, Any], identities: tuple[str, ...], path
             f"remove it, and say: atlasbridge fleet people identity NAME {name}:…",
         )
     team = f"{table['team_id']}/" if "team_id" in table else ""
-    who = [one.partition(":")[2] for one in identities]
+    who = [identity.partition(":")[2] for identity in identities]
     here = [one.removeprefix(team) for one in who if one.startswith(team)]
     if here and name != "tell":
         table["allowed_users"] = [int(one) for one in here if one.isdecimal()] if name in NUMBERED else here

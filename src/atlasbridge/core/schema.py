@@ -84,7 +84,7 @@ def _read(kind: Any, value: Any, where: str) -> Any:
     if origin in (Union, UnionType):
         if value is None and NoneType in arguments:
             return None
-        return read(next(one for one in arguments if one is not NoneType), value, where)
+        return read(next(argument for argument in arguments if argument is not NoneType), value, where)
     if origin is Literal:
         if not isinstance(value, str) or value not in arguments:
             raise BadValue(_say(where, f"should be one of {', '.join(arguments)}"))
@@ -215,7 +215,7 @@ def _describe(kind: Any, components: dict[str, Any]) -> dict[str, Any]:
     if kind in (Any, object):
         return {}
     if origin in (Union, UnionType):
-        some = [describe(one, components) for one in arguments if one is not NoneType]
+        some = [describe(argument, components) for argument in arguments if argument is not NoneType]
         return {"anyOf": [*some, {"type": "null"}]} if NoneType in arguments else {"anyOf": some}
     if origin is Literal:
         return {"type": "string", "enum": list(arguments)}

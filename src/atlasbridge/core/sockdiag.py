@@ -46,7 +46,7 @@ def pending(inodes: set[int], since_ms: float) -> str:
     """
     if not inodes:
         return ""
-    ours = [one for one in connections() if one.inode in inodes]
+    ours = [connection for connection in connections() if connection.inode in inodes]
     served = {one.local[:2] for one in ours if one.state == _LISTEN}
     ends = {one.local for one in ours}
     for one in ours:
@@ -60,7 +60,9 @@ def pending(inodes: set[int], since_ms: float) -> str:
 def listens(inodes: Iterable[int]) -> bool:
     """Whether one of these TCP sockets listens."""
     wanted = {inode for inode in inodes if inode}
-    return bool(wanted) and any(one.state == _LISTEN and one.inode in wanted for one in connections())
+    return bool(wanted) and any(
+        connection.state == _LISTEN and connection.inode in wanted for connection in connections()
+    )
 
 
 def awaits_calls(inodes: Iterable[int]) -> bool:

@@ -158,7 +158,7 @@ class Planner:
         """The steps that were taken, and the pending snoozes and scheduled answers, which suppress notifications until
         they are due."""
         steady, wishes = self._clock.now() - self._clock.wall(), self._store.wakes(record.prompt_id)
-        wakes = tuple(steady + parse_iso(one.due_at) + (ANSWERED_S if one.kind == ANSWER else 0.0) for one in wishes)
+        wakes = tuple(steady + parse_iso(wish.due_at) + (ANSWERED_S if wish.kind == ANSWER else 0.0) for wish in wishes)
         held = [at for at, one in zip(wakes, wishes, strict=True) if not one.ended_at]
         taken = self._store.notified_steps(record.prompt_id)
         held_until = max(held, default=float("-inf"))
@@ -359,7 +359,9 @@ class Escalation:
         self, plan: EscalationPlan, record: PromptRecord, session: SessionRecord, routes: tuple[Route, ...]
     ) -> None:
         by_name = {route.name: route for route in routes}
-        written = [(one.channel, one.steps, listeners(one, by_name[one.channel])) for one in plan.notices]
+        written = [
+            (notice.channel, notice.steps, listeners(notice, by_name[notice.channel])) for notice in plan.notices
+        ]
         routed = self._hub.ledger.tell(record.prompt_id, written) or record
         for notification in plan.notices:
             self._hub.router.send(notification, routed, session)

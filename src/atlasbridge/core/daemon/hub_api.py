@@ -125,7 +125,7 @@ class LocalHubApi:
         link = self.hub.hosts.get(session_id)
         if link is None:
             return False
-        if data != ESC and any(PROOF in one.prompt.constraints for one in self.ledger.open_prompts(session_id)):
+        if data != ESC and any(PROOF in record.prompt.constraints for record in self.ledger.open_prompts(session_id)):
             return False  # remote keys would approve without the signature that a rule requires
         self.ledger.note(AuditEvent.KEYS_TYPED, session_id=session_id, decided_by=identity, count=len(data))
         link.send("keys", data=data.decode("latin-1"))
@@ -174,16 +174,16 @@ class LocalHubApi:
     def login_revoked(self, identity: str) -> None:
         """A login or a token was revoked: everything scheduled by it ends. Otherwise a stolen and revoked phone would
         continue to answer in its owner's name."""
-        self._end_scheduled(lambda one: one == identity)
+        self._end_scheduled(lambda other: other == identity)
 
     def drop_work_of_removed_people(self) -> None:
         """Does the same for every identity that is no longer allowed."""
-        self._end_scheduled(lambda one: not is_still_allowed(one, self.hub.router.policy))
+        self._end_scheduled(lambda other: not is_still_allowed(other, self.hub.router.policy))
 
     def _end_scheduled(self, gone: Callable[[str], bool]) -> None:
         self._scheduled.drop(gone)
         self._queue.drop(gone)
-        for grant in [one for one in self.ledger.live_grants() if gone(one.by)]:
+        for grant in [grant for grant in self.ledger.live_grants() if gone(grant.by)]:
             self.ledger.revoke_grants(grant.grant_id, "revoked")
         self.ledger.drop_votes(gone)
 
@@ -217,9 +217,9 @@ class LocalHubApi:
     def meeting(self) -> dict[str, Any]:
         """Returns the data by which the server detects that its store, or this one, was restored from a backup."""
         told_until, newest = self.ledger.membership.reach()
-        sessions = [one for one in self.ledger.sessions() if _is_shared(one)]
-        known = {one.session_id for one in sessions}
-        prompts = [one.prompt_id for one in self.ledger.open_prompts() if one.session_id in known]
+        sessions = [session for session in self.ledger.sessions() if _is_shared(session)]
+        known = {session.session_id for session in sessions}
+        prompts = [record.prompt_id for record in self.ledger.open_prompts() if record.session_id in known]
         digest = digest_open(prompts, known)
         token = self.ledger.membership.token()
         return {"token": token, "digest": digest, "told_until": told_until, "newest": newest}

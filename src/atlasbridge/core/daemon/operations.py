@@ -195,7 +195,7 @@ class Operations:
             done = await self.reply(caller, prompt_id, value, as_text, request_key=key)
             said = done.to_json() if isinstance(done, Refused) else {"ok": True, **done}
             results.append({"prompt_id": prompt_id, **said})
-        return {"results": results, "answered": sum(1 for one in results if one["ok"])}
+        return {"results": results, "answered": sum(1 for result in results if result["ok"])}
 
     async def again(self, caller: Caller, prompt_id: str) -> table.AskedAgain | Refused:
         outcome = await self._hub_api.life.ask_again(prompt_id)
@@ -297,7 +297,7 @@ class Operations:
             found = await read_changes(session.cwd, parse_iso(session.started_at))
         if "files" not in found:
             return Refused("no_folder", str(found.get("error") or "the session's folder cannot be read"))
-        files = await asyncio.to_thread(lambda: tuple(_changed_file(one) for one in found["files"]))
+        files = await asyncio.to_thread(lambda: tuple(_changed_file(file) for file in found["files"]))
         told = {name: found[name] for name in ("count", "added", "removed", "whole", "repository", "commit")}
         return table.Changes(files, **told)
 
@@ -344,8 +344,13 @@ class Operations:
         book, allowed = self._router.policy.attention.people, self._router.policy.allowed
         quiet = book.quiet_now(self._clock.wall(), minute_of_day)
         named = [
-            {"name": one.name, "identities": list(one.identities), "zone": one.zone, "quiet_now": one.name in quiet}
-            for one in book.people
+            {
+                "name": person.name,
+                "identities": list(person.identities),
+                "zone": person.zone,
+                "quiet_now": person.name in quiet,
+            }
+            for person in book.people
         ]
         loose = sorted({one for group in allowed.values() for one in group or () if book.find(one) is None})
         others = [{"name": self._learnt(one), "identities": [one], "zone": "", "quiet_now": False} for one in loose]

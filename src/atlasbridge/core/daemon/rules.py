@@ -439,7 +439,7 @@ class RuleOperations:
     def _live(self) -> list[dict[str, Any]]:
         """The grants that can still allow something: a session's grant ends with the session."""
         living = {session.session_id for session in self._ledger.sessions()}
-        return [self._describe(one) for one in self._ledger.live_grants() if one.session_id in ("", *living)]
+        return [self._describe(grant) for grant in self._ledger.live_grants() if grant.session_id in ("", *living)]
 
     async def revoke_grants(self, caller: Caller, grant_id: str = "") -> dict[str, Any]:
         return {"ended": self._ledger.revoke_grants(grant_id, caller.identity)}

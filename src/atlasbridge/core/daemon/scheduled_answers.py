@@ -318,7 +318,7 @@ class InstructionQueue:
     def remove(self, reply: InboundReply, beginning: str) -> Receipt | Reject:
         if refusal := self._replies.refuse_stranger(reply):
             return refusal
-        found = [one for one in self.listed() if beginning and one["queue_id"].startswith(beginning)]
+        found = [item for item in self.listed() if beginning and item["queue_id"].startswith(beginning)]
         if len(found) != 1:
             return Reject(Refusal.UNKNOWN_PROMPT, "There is no such instruction, or several start like that.")
         session_id, queue_id = found[0]["session_id"], found[0]["queue_id"]
@@ -445,10 +445,10 @@ class InstructionQueue:
 
     def _try_again(self, session_id: str, queue_id: str) -> None:
         items = self._items(session_id)
-        self._keep(session_id, [{**one, "attempt": one["attempt"] + (one["id"] == queue_id)} for one in items])
+        self._keep(session_id, [{**item, "attempt": item["attempt"] + (item["id"] == queue_id)} for item in items])
 
     def _drop(self, session_id: str, queue_id: str, why: str, by: str = "") -> None:
-        self._keep(session_id, [one for one in self._items(session_id) if one["id"] != queue_id])
+        self._keep(session_id, [item for item in self._items(session_id) if item["id"] != queue_id])
         if why != "typed":
             fields = {"session_id": session_id, "queue_id": queue_id, "reason": why}
             self._hub.ledger.note(AuditEvent.INSTRUCTION_DROPPED, decided_by=by, **fields)
