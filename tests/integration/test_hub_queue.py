@@ -34,7 +34,7 @@ def is_asked(live: LiveHub, prompt_id: str) -> bool:
 
 
 def is_gone(live: LiveHub, text: str) -> bool:
-    return text not in [one["text"] for one in live.hub.queue.listed()]
+    return text not in [one["text"] for one in live.hub.queue.list_all()]
 
 
 async def working(live: LiveHub) -> FakeHost:
@@ -48,7 +48,7 @@ async def test_queued_instructions_are_typed_in_order_one_at_each_idle_box() -> 
         host = await working(live)
         for text in ("first thing", "x" * 4096):
             assert isinstance(live.hub.queue.add(said(host.record.session_id, text)), Receipt)
-        assert [one["text"] for one in live.hub.queue.listed()] == ["first thing", "x" * 4096]
+        assert [one["text"] for one in live.hub.queue.list_all()] == ["first thing", "x" * 4096]
         assert events(live).count("REPLY_RECEIVED") == 0
         for text in ("first thing", "x" * 4096):
             host.raise_prompt(IDLE)
@@ -74,7 +74,7 @@ async def test_words_for_an_agent_are_never_typed_into_a_shell_nor_a_command_int
             live.hub.queue.add(said(host.record.session_id, "clean up"))
             changed = host.raise_prompt(other)
             await until(partial(is_asked, live, changed))
-            assert len(live.hub.queue.listed()) == 1 and "REPLY_RECEIVED" not in events(live)[-3:]
+            assert len(live.hub.queue.list_all()) == 1 and "REPLY_RECEIVED" not in events(live)[-3:]
             host.withdraw(changed)
             host.raise_prompt(first)
             assert (await in_thread(host.answer_typing))["answer"]["value"] == "clean up"
@@ -88,13 +88,13 @@ async def test_a_question_never_takes_a_queued_instruction_and_an_open_idle_box_
         live.hub.queue.add(said(host.record.session_id, "y"))
         asked = host.raise_prompt(YES_NO)
         await until(lambda: is_asked(live, asked))
-        assert len(live.hub.queue.listed()) == 1 and "REPLY_RECEIVED" not in events(live)
-        live.hub.queue.remove(said("", ""), live.hub.queue.listed()[0]["queue_id"][:8])
+        assert len(live.hub.queue.list_all()) == 1 and "REPLY_RECEIVED" not in events(live)
+        live.hub.queue.remove(said("", ""), live.hub.queue.list_all()[0]["queue_id"][:8])
         idle = host.raise_prompt(IDLE)
         await until(lambda: live.hub.ledger.prompt(idle) is not None)
         live.hub.queue.add(said(host.record.session_id, "go on"))
         assert (await in_thread(host.answer_typing))["answer"]["value"] == "go on"
-        await until(lambda: live.hub.queue.listed() == [])
+        await until(lambda: live.hub.queue.list_all() == [])
         host.close()
 
 
@@ -108,7 +108,7 @@ async def test_strangers_and_the_tool_itself_queue_nothing_and_take_nothing_back
         assert isinstance(receipt, Receipt)
         refused = live.hub.queue.remove(said("", "", identity="chat:666"), receipt.answer)
         assert isinstance(refused, Reject) and refused.reason is Refusal.NOT_ALLOWED
-        assert [one["text"] for one in live.hub.queue.listed()] == ["mine"]
+        assert [one["text"] for one in live.hub.queue.list_all()] == ["mine"]
         host.close()
 
 
@@ -118,7 +118,7 @@ async def test_what_no_box_could_take_is_refused_when_it_is_said() -> None:
         for text in ("", "x" * 4097, "rm\x1b[A", "a\u202eb"):
             refused = live.hub.queue.add(said(host.record.session_id, text))
             assert isinstance(refused, Reject) and refused.reason is Refusal.BAD_VALUE
-        assert live.hub.queue.listed() == []
+        assert live.hub.queue.list_all() == []
         host.close()
 
 
@@ -128,10 +128,10 @@ async def test_a_box_that_moved_on_leaves_the_instruction_for_the_next_one() -> 
         live.hub.queue.add(said(host.record.session_id, "go on"))
         host.raise_prompt(IDLE)
         await in_thread(host.answer_typing, "stale")
-        await until(lambda: [one["text"] for one in live.hub.queue.listed()] == ["go on"])
+        await until(lambda: [one["text"] for one in live.hub.queue.list_all()] == ["go on"])
         host.raise_prompt(replace(IDLE, digest="idle2"))
         assert (await in_thread(host.answer_typing))["answer"]["value"] == "go on"
-        await until(lambda: live.hub.queue.listed() == [])
+        await until(lambda: live.hub.queue.list_all() == [])
         host.close()
 
 
@@ -140,6 +140,6 @@ async def test_the_queue_ends_with_its_session() -> None:
         host = await working(live)
         live.hub.queue.add(said(host.record.session_id, "never"))
         host.end()
-        await until(lambda: live.hub.queue.listed() == [] and "INSTRUCTION_DROPPED" in events(live))
+        await until(lambda: live.hub.queue.list_all() == [] and "INSTRUCTION_DROPPED" in events(live))
         assert isinstance(live.hub.queue.add(said(host.record.session_id, "late")), Reject)
         host.close()

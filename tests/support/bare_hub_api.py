@@ -46,7 +46,7 @@ class NoPasskeys:
     def get_ready(self) -> None:
         raise PasskeyRefused("none here")
 
-    def listed(self) -> list[dict[str, Any]]:
+    def list_all(self) -> list[dict[str, Any]]:
         return []
 
     def make_code(self) -> str:

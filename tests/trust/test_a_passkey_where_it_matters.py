@@ -208,7 +208,7 @@ async def test_nobody_enrols_a_key_with_a_login_alone() -> None:
         live.advance(601)
         with pytest.raises(PasskeyRefused, match="needs a code"):
             enrol(keys, SoftAuthenticator(), code=code)
-        assert len(keys.listed()) == 1
+        assert len(keys.list_all()) == 1
 
 
 async def test_an_enrolled_key_confirms_another_one_of_its_page() -> None:
@@ -224,7 +224,7 @@ async def test_an_enrolled_key_confirms_another_one_of_its_page() -> None:
         forged = {**stranger.create(begun["challenge"]), "confirm": stranger.sign(begun["challenge"])}
         with pytest.raises(PasskeyRefused, match="not enrolled"):
             keys.add(forged, [PAGE], "web:laptop")
-        assert [key["key_id"] for key in keys.listed()] == [first.key_id, second.key_id]
+        assert [key["key_id"] for key in keys.list_all()] == [first.key_id, second.key_id]
 
 
 async def test_a_new_key_must_come_from_the_pages_own_address_with_a_fresh_challenge() -> None:

@@ -108,9 +108,9 @@ async def test_what_a_revoked_login_queued_or_granted_ends_with_it() -> None:
         host = await working(live)
         assert isinstance(live.hub.queue.add(said(host.record.session_id, "push it")), Receipt)
         live.hub.hub_api.login_revoked("chat:2")
-        assert len(live.hub.queue.listed()) == 1
+        assert len(live.hub.queue.list_all()) == 1
         live.hub.hub_api.login_revoked("chat:1")
-        assert live.hub.queue.listed() == []
+        assert live.hub.queue.list_all() == []
         prompt_id = host.raise_prompt(IDLE)
         await until(lambda: is_asked(live, prompt_id))
         host.close()

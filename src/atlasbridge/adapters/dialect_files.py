@@ -49,16 +49,16 @@ def available(own_dir: Path | None = None) -> list[str]:
     if own_dir is None:
         return sorted(packaged)
     in_folders = _folders_with_a_dialect(own_dir.parent / OWN_TOOLS)
-    files = [*_listed(own_dir), *_listed(own_dir.parent / UPDATES)]
+    files = [*_list_folder(own_dir), *_list_folder(own_dir.parent / UPDATES)]
     own = {name.removesuffix(_SUFFIX) for name in files if name.endswith(_SUFFIX)}
     return sorted(packaged | in_folders | own)
 
 
 def _folders_with_a_dialect(folder: Path) -> frozenset[str]:
-    return frozenset(name for name in _listed(folder) if os.path.isfile(os.path.join(folder, name, FILE)))
+    return frozenset(name for name in _list_folder(folder) if os.path.isfile(os.path.join(folder, name, FILE)))
 
 
-def _listed(folder: Path) -> list[str]:
+def _list_folder(folder: Path) -> list[str]:
     try:
         return os.listdir(folder)
     except (FileNotFoundError, NotADirectoryError):
@@ -100,8 +100,8 @@ def _find_claims(path: Path) -> tuple[str, tuple[str, ...]]:
 
 def _of_version(read: Callable[[Path], T], path: Path) -> T:
     """Cache the content as long as the file is unchanged. Hosts inherit the cache from the fork server."""
-    told = path.stat()
-    key = (read.__name__, str(path), told.st_ino, told.st_mtime_ns, told.st_size)
+    status = path.stat()
+    key = (read.__name__, str(path), status.st_ino, status.st_mtime_ns, status.st_size)
     if key not in _remembered:
         _remembered[key] = read(path)
     found: T = _remembered[key]

@@ -50,7 +50,7 @@ class ExternalDetector:
     def __init__(self, usual: DetectorLike) -> None:
         self._usual = usual
         self.screen = usual.screen
-        self._told: Prompt | None = None
+        self._adapter_prompt: Prompt | None = None
         self._raised = ""  # the digest of the prompt that the usual detector was allowed to raise
         self._due: float | None = None  # when the usual detector is allowed to raise its prompt
         self._output_at = 0.0
@@ -58,12 +58,12 @@ class ExternalDetector:
 
     @property
     def open_prompt(self) -> Prompt | None:
-        return self._told or (self._usual.open_prompt if self._raised else None)
+        return self._adapter_prompt or (self._usual.open_prompt if self._raised else None)
 
     @property
     def despite_busy(self) -> bool:
         """With a prompt of the adapter, the activity of its process does not matter."""
-        return self._told is not None or self._usual.despite_busy
+        return self._adapter_prompt is not None or self._usual.despite_busy
 
     @property
     def secrets(self) -> tuple[str, ...]:
@@ -78,64 +78,66 @@ class ExternalDetector:
             self._output_at = now
         match event:
             case events.StructuredEventReceived("prompt", text):
-                return self._tell(text)
+                return self._raise_adapter_prompt(text)
             case events.StructuredEventReceived("resolved"):
                 return self._settle("answered", now)
-            case ReplyTyped() if self._told is not None:
-                return self._answered(now)
+            case ReplyTyped() if self._adapter_prompt is not None:
+                return self._reply_typed(now)
             case events.ChildExited():
-                return [*self._settle("exited", now), *self._passed(self._usual.handle(event, now), now)]
-        return self._passed(self._usual.handle(event, now), now)
+                return [*self._settle("exited", now), *self._filter(self._usual.handle(event, now), now)]
+        return self._filter(self._usual.handle(event, now), now)
 
     def still_shows(self, digest: str) -> bool:
-        return self._usual.still_shows(digest) if self._told is None else self._told.digest == digest
+        return (
+            self._usual.still_shows(digest) if self._adapter_prompt is None else self._adapter_prompt.digest == digest
+        )
 
     def has_left(self, digest: str) -> bool:
-        return self._usual.has_left(digest) if self._told is None else self._told.digest != digest
+        return self._usual.has_left(digest) if self._adapter_prompt is None else self._adapter_prompt.digest != digest
 
     def took_first_key(self) -> None:
         self._usual.took_first_key()
 
     @property
     def line_begun(self) -> bool:
-        return self._told is None and self._usual.line_begun
+        return self._adapter_prompt is None and self._usual.line_begun
 
     def refilled(self, digest: str) -> bool:
-        return self._told is None and self._usual.refilled(digest)
+        return self._adapter_prompt is None and self._usual.refilled(digest)
 
     def begun(self, now: float) -> bool:
         """Typed characters are not visible while an adapter reads them."""
-        return self._told is None and self._usual.begun(now)
+        return self._adapter_prompt is None and self._usual.begun(now)
 
     def explain(self) -> list[str]:
-        return ["its adapter says what it asks"] if self._told is not None else self._usual.explain()
+        return ["its adapter says what it asks"] if self._adapter_prompt is not None else self._usual.explain()
 
     def reconsider(self) -> None:
-        self._told, self._raised, self._due = None, "", None
+        self._adapter_prompt, self._raised, self._due = None, "", None
         self._usual.reconsider()
 
-    def _tell(self, text: str) -> list[Command]:
+    def _raise_adapter_prompt(self, text: str) -> list[Command]:
         try:
             prompt = prompt_of_event(json.loads(text))
         except (ValueError, KeyError, TypeError):
             return []  # not an event of the frozen interface
         gone = self.open_prompt
-        self._told, self._raised, self._due = prompt, "", None
+        self._adapter_prompt, self._raised, self._due = prompt, "", None
         return [*([WithdrawPrompt(gone.digest, "moved_on")] if gone else []), RaisePrompt(prompt)]
 
     def _settle(self, reason: str, now: float) -> list[Command]:
         """The adapter's prompt has ended. If the tool still waits, the usual detector sees it."""
-        told, self._told = self._told, None
-        if told is None:
+        gone, self._adapter_prompt = self._adapter_prompt, None
+        if gone is None:
             return []
         self._due = now + GRACE_S if self._usual.open_prompt is not None else None
-        return [WithdrawPrompt(told.digest, reason)]
+        return [WithdrawPrompt(gone.digest, reason)]
 
-    def _answered(self, now: float) -> list[Command]:
+    def _reply_typed(self, now: float) -> list[Command]:
         seen = self._usual.open_prompt
-        return [] if seen is None else self._passed(self._usual.handle(ReplyTyped(seen.digest), now), now)
+        return [] if seen is None else self._filter(self._usual.handle(ReplyTyped(seen.digest), now), now)
 
-    def _passed(self, commands: list[Command], now: float) -> list[Command]:
+    def _filter(self, commands: list[Command], now: float) -> list[Command]:
         """Filter the commands of the usual detector."""
         out: list[Command] = []
         for command in commands:
@@ -150,7 +152,7 @@ class ExternalDetector:
                     out.append(command)
                 case _:
                     out.append(command)
-        due = self._due is not None and now >= self._due and self._told is None
+        due = self._due is not None and now >= self._due and self._adapter_prompt is None
         seen = self._usual.open_prompt if due else None
         if seen is not None:
             self._raised, self._due = seen.digest, None

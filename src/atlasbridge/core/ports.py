@@ -57,7 +57,7 @@ class PasskeyService(Protocol):
     def get_ready(self) -> None:
         """Loads the code that verifies signatures. This is slow, so it runs in another thread."""
 
-    def listed(self) -> list[dict[str, Any]]:
+    def list_all(self) -> list[dict[str, Any]]:
         """Returns {"key_id", "name", "rp_id", "created_at", "by"} for each passkey."""
 
     def make_code(self) -> str:

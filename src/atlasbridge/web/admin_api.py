@@ -264,7 +264,7 @@ class PageCommands:
                 key = {name: str(fields[name]) for name in ("person", "origin", "key", "name")}
                 return passkeys.accept(**key, by=self._by)
             case "passkeys":
-                return {"passkeys": passkeys.listed()}
+                return {"passkeys": passkeys.list_all()}
             case "passkey-remove":
                 name = passkeys.remove(word, self._by)
                 return {"removed": True, "name": name} if name else Refused("unknown_passkey", _NO_KEY, _KEYS)

@@ -365,7 +365,7 @@ class Passkeys:
     def all(self) -> list[Passkey]:
         return [Passkey(**item) for item in json.loads(self._notes.recall(NOTE, "[]"))]
 
-    def listed(self) -> list[dict[str, Any]]:
+    def list_all(self) -> list[dict[str, Any]]:
         return [key.to_json() for key in self.all()]
 
     def get_ready(self) -> None:

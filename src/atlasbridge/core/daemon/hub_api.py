@@ -209,7 +209,7 @@ class LocalHubApi:
         self.life.escalation.delegation.asks(prompt_ids)
 
     def later(self, prompt_id: str = "") -> list[dict[str, Any]]:
-        return self._scheduled.of_prompt(prompt_id) if prompt_id else self._scheduled.listed()
+        return self._scheduled.of_prompt(prompt_id) if prompt_id else self._scheduled.list_all()
 
     # For the link to a fleet server: the changes to send, in a form that is allowed to leave the machine. A secret's
     # question is sent without its text; a session that excludes the server is not sent at all.

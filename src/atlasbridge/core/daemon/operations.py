@@ -212,13 +212,13 @@ class Operations:
         return _kept(self._later.snooze(_inbound(caller, prompt_id), for_s))
 
     async def later(self, caller: Caller) -> dict[str, Any]:
-        return {"later": self._later.listed()}
+        return {"later": self._later.list_all()}
 
     async def revoke_later(self, caller: Caller, later_id: str) -> table.Kept | Refused:
         return _kept(self._later.revoke(_inbound(caller), later_id))
 
     async def queue(self, caller: Caller, session_id: str = "") -> dict[str, Any]:
-        return {"queue": self._queue.listed(session_id)}
+        return {"queue": self._queue.list_all(session_id)}
 
     async def enqueue(self, caller: Caller, session_id: str, text: str) -> table.Queued | Refused:
         return _queued(self._queue.add(_inbound(caller, value=text, as_text=True, session_id=session_id)))
@@ -509,7 +509,7 @@ class Operations:
     def _described(self, found: list[SessionRecord]) -> list[dict[str, Any]]:
         oldest = iso(self._clock.wall() - self._hub_api.settings.retention.listed_s)
         waiting = {record.session_id: record.prompt_id for record in self._hub_api.still_waiting()}
-        queued = [item["session_id"] for item in self._queue.listed()]
+        queued = [item["session_id"] for item in self._queue.list_all()]
         return [
             {
                 **session.to_json(),

@@ -30,7 +30,7 @@ from atlasbridge.core.prompt.model import (
 from atlasbridge.core.prompt.redact import redact_outgoing
 from atlasbridge.core.routing.policy import PolicySettings, decide_allowed, is_listed
 from atlasbridge.core.routing.router import LOCAL
-from atlasbridge.core.store.prompts import Decider, RequestRecord, shown
+from atlasbridge.core.store.prompts import Decider, RequestRecord, stored_value
 from atlasbridge.core.values import replace
 
 log = logging.getLogger(__name__)
@@ -205,7 +205,7 @@ class ReplyService:
             return Reject(Refusal.NOT_ALLOWED, f"The rule {quorum.rule!r} requires approval from {allowed}.")
         wanted = f"{answer.kind.value}:{answer.value}"
         try:
-            noted = {"kind": answer.kind.value, "value": shown(record, answer), **signed} if signed else None
+            noted = {"kind": answer.kind.value, "value": stored_value(record, answer), **signed} if signed else None
             cast = self.hub.ledger.vote(record, person, reply.identity, wanted, noted)
         except StoreError as error:
             return Reject(Refusal.UNAVAILABLE, f"Your vote was not counted, because it could not be recorded: {error}.")

@@ -58,7 +58,8 @@ class ScheduledAnswers:
         if isinstance(stored, Reject):
             return stored
         said = quote_answer(label_answer(record.prompt, answer))
-        sentence = f"{self._who(stored)} answers {said} {self._at(stored)}, if the prompt is still open then."
+        who, when = self._name_of(stored), self._describe_moment(stored)
+        sentence = f"{who} answers {said} {when}, if the prompt is still open then."
         return self._report(record, "postponed", sentence, stored)
 
     def snooze(self, reply: InboundReply, for_s: float) -> Receipt | Reject:
@@ -74,9 +75,8 @@ class ScheduledAnswers:
         stored = self._store(self._new_item(SNOOZE, record, due, reply), self._life.ttl_of(record))
         if isinstance(stored, Reject):
             return stored
-        return self._report(
-            record, "snoozed", f"{self._who(stored)} snoozed this. AtlasBridge asks again {self._at(stored)}.", stored
-        )
+        who, when = self._name_of(stored), self._describe_moment(stored)
+        return self._report(record, "snoozed", f"{who} snoozed this. AtlasBridge asks again {when}.", stored)
 
     def revoke(self, reply: InboundReply, beginning: str) -> Receipt | Reject:
         """Revokes a scheduled answer or a snooze. Everybody who is allowed to answer the prompt can do that."""
@@ -106,11 +106,11 @@ class ScheduledAnswers:
             self._hub.scheduler.cancel(f"later:{item.later_id}")
             now = self._hub.ledger.prompt(record.prompt_id) or record
             self._life.deadline_moved(now)
-            self._report(now, "revoked", f"Dropped: {self._who(item)} is no longer logged in.", item)
+            self._report(now, "revoked", f"Dropped: {self._name_of(item)} is no longer logged in.", item)
             ended += 1
         return ended
 
-    def listed(self) -> list[dict[str, Any]]:
+    def list_all(self) -> list[dict[str, Any]]:
         return [self._describe(item) for item in self._hub.ledger.pending_scheduled()]
 
     def of_prompt(self, prompt_id: str) -> list[dict[str, Any]]:
@@ -230,7 +230,7 @@ class ScheduledAnswers:
         zone = self._zone(item.identity)
         return {
             **item.to_json(),
-            "by_name": self._who(item),
+            "by_name": self._name_of(item),
             "what": "ask again" if item.kind == SNOOZE else f"answer {_quote(item, record)}",
             "when": say_moment(parse_iso(item.due_at), zone, self._hub.clock.wall()),
             "session_id": session.session_id if session else "",
@@ -238,10 +238,10 @@ class ScheduledAnswers:
             "excerpt": record.prompt.excerpt if record else "",
         }
 
-    def _who(self, item: ScheduledItem) -> str:
+    def _name_of(self, item: ScheduledItem) -> str:
         return self._hub.ledger.name_of(item.identity) or item.place or item.identity
 
-    def _at(self, item: ScheduledItem) -> str:
+    def _describe_moment(self, item: ScheduledItem) -> str:
         moment = say_moment(parse_iso(item.due_at), self._zone(item.identity), self._hub.clock.wall())
         return f"at {moment} ({short_id(item.later_id)})"
 
@@ -318,7 +318,7 @@ class InstructionQueue:
     def remove(self, reply: InboundReply, beginning: str) -> Receipt | Reject:
         if refusal := self._replies.refuse_stranger(reply):
             return refusal
-        found = [item for item in self.listed() if beginning and item["queue_id"].startswith(beginning)]
+        found = [item for item in self.list_all() if beginning and item["queue_id"].startswith(beginning)]
         if len(found) != 1:
             return Reject(Refusal.UNKNOWN_PROMPT, "There is no such instruction, or several start like that.")
         session_id, queue_id = found[0]["session_id"], found[0]["queue_id"]
@@ -328,12 +328,12 @@ class InstructionQueue:
         return Receipt("revoked", f"Removed: {quote_answer(found[0]['text'])} will not be typed.", reply.identity)
 
     def drop(self, gone: Callable[[str], bool]) -> int:
-        found = [one for one in self.listed() if gone(one["by"])]
+        found = [one for one in self.list_all() if gone(one["by"])]
         for one in found:
             self._drop(one["session_id"], one["queue_id"], "revoked", one["by"])
         return len(found)
 
-    def listed(self, session_id: str = "") -> list[dict[str, Any]]:
+    def list_all(self, session_id: str = "") -> list[dict[str, Any]]:
         """Returns the instructions in the order in which they are typed."""
         wanted = [one for one in self._hub.ledger.sessions() if session_id in ("", one.session_id)]
         return [

@@ -179,9 +179,9 @@ class Group:
             self.refused = str(store_error(error))
             raise store_error(error) from error
         finally:
-            self.give_up()
+            self.roll_back()
 
-    def give_up(self) -> None:
+    def roll_back(self) -> None:
         """Rolls back to the state before the first write. Does nothing after a commit."""
         try:
             if self._database.connection.in_transaction:
@@ -285,7 +285,7 @@ class Journal:
         # called when an alarm starts, and with "" when it ends
         self.on_alarm: Callable[[str], None] = lambda alarm: None
         self.name_of: Callable[[str], str] = lambda identity: ""  # "": the person has no name
-        self._told = ""
+        self._announced = ""
         self._file = AuditFile(audit_path)
         self._anchor = Anchor(audit_path.with_name(HEAD_NAME))
         self._clock = clock
@@ -316,7 +316,7 @@ class Journal:
             group.commit()
         finally:
             self._group = None
-            group.give_up()
+            group.roll_back()
             if group.refused:
                 self._note_fault(group.refused)
         if group.begun:
@@ -335,7 +335,7 @@ class Journal:
                 yield self._work(connection, group)
             group.commit()
         finally:
-            group.give_up()
+            group.roll_back()
 
     def audit_head(self) -> Head:
         """The head, including uncommitted entries of a running group."""
@@ -364,7 +364,7 @@ class Journal:
     def _announce(self) -> None:
         """Reports only changes between alarm and no alarm, not changes of the reason."""
         now = self.fault or self.alarm
-        before, self._told = self._told, now
+        before, self._announced = self._announced, now
         if bool(now) != bool(before):
             self.on_alarm(now)
 

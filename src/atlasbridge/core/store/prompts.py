@@ -149,7 +149,7 @@ class ReplyRecord:
         return Answer(self.kind, "" if self.kind in SPOKEN else self.value)
 
 
-def shown(record: PromptRecord, answer: Answer) -> str | None:
+def stored_value(record: PromptRecord, answer: Answer) -> str | None:
     """The value to store."""
     return None if record.prompt.secret else answer.spoken
 
@@ -294,7 +294,7 @@ def expire(work: Work, prompt_id: str, default: Answer | None, boot_id: str) -> 
 
 def _keep(work: Work, record: PromptRecord, answer: Answer, decider: Decider, event: AuditEvent) -> None:
     """Stores the answer of a decision, and audits it."""
-    value = shown(record, answer)
+    value = stored_value(record, answer)
     work.connection.execute(
         "INSERT INTO replies (id, prompt_id, session_id, kind, value, source, identity, received_at)"
         " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
