@@ -50,6 +50,8 @@ def test_a_command_line_is_never_a_name(words: list[str]) -> None:
         (["make", "deploy", f"KEY={CANARY}"], "make"),
         (["bash"], ""),
         (["-zsh"], ""),
+        (["bash", "/dev/fd/63", CANARY], ""),  # bash <(curl …)
+        (["bash", "/proc/self/fd/3"], ""),
         (["python3", "-m", "deploy"], "python3"),
         ([], ""),
     ],

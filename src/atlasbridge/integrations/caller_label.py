@@ -69,8 +69,8 @@ def name_of_caller(words: list[str]) -> str:
     for word in rest:
         option = word.partition("=")[0]
         if not word.startswith("-"):
-            name = os.path.basename(word)
-            return redact(name) if _FILE_NAME.fullmatch(name) else ""
+            folder, name = os.path.split(word)
+            return redact(name) if _FILE_NAME.fullmatch(name) and os.path.basename(folder) != "fd" else ""
         if not word.startswith("--") and any(letter in option for letter in ("c" if shell else _TEXT_FOLLOWS)):
             break  # code follows, which has no name
         if shell and option[-1] in "oO":
