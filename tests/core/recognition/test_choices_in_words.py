@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.support.playbook import ONE_KEY, POLLING, RAW, READING, TICKING, Nothing, Playbook, Raised
+from tests.support.playbook import HIDDEN, ONE_KEY, POLLING, RAW, READING, TICKING, Nothing, Playbook, Raised
 
 from atlasbridge.core.detection.events import RaisePrompt
 from atlasbridge.core.prompt.answer import decide_answer, encode_answer, first_line
@@ -293,6 +293,8 @@ def test_an_answer_that_says_nothing_by_itself_is_told_with_what_is_above_it() -
         << Raised("free_text", "var.region")
     )
     assert play.prompt.excerpt.endswith("Enter a value:")
+    sure = "This removes 9 files!\nAre you sure?\n\nType 'yes' to continue, or 'no' to cancel: "
+    Playbook() >> sure >> 0.2 << Raised("yes_no", "Are you sure?")
     files = "\n".join(f"  Path: {'x' * 50}{at}" for at in range(4))
     asked = f"Would you like to replace the file:\n{files}\n? (Y)es / (N)o / (A)lways / (S)kip all / (Q)uit? "
     Playbook() >> asked >> 0.2 << Raised("multiple_choice", "Would you like to replace the file:")
@@ -313,9 +315,33 @@ def test_a_list_that_counts_down_is_chosen_by_the_numbers_that_a_person_reads() 
     assert [choice.value for choice in play.prompt.choices] == ["3", "2", "1"]
 
 
+def test_what_is_to_be_pasted_before_enter_is_no_bare_enter() -> None:
+    Playbook(HIDDEN) >> "Paste your API key and hit enter: " >> 0.2 << Raised("free_text", "API key")
+    Playbook() >> "Type your name and press Enter: " >> 0.2 << Raised("free_text", "your name")
+
+
+def test_the_only_question_of_a_full_screen_takes_words_in_the_row_below_it() -> None:
+    play = Playbook(POLLING) >> "\x1b[?1049h\x1b[2J\x1b[HWhat is your name?\r\n" >> 3.0
+    play << Raised("free_text", "your name?")
+
+
 def test_an_input_line_in_the_last_row_takes_words() -> None:
     line = "\x1b[?1049h\x1b[2J\x1b[23;1H\x1b[44m [20:14] [ada] [1] \x1b[m\x1b[24;1H[(status)] "
     Playbook(TICKING) >> line >> 12.0 << Raised("free_text", "[(status)]")
+
+
+def test_keys_in_two_columns_above_the_mark_of_a_full_screen_are_a_list() -> None:
+    rows = [
+        "this is wrnog text",
+        "",
+        "",
+        "1) wrong      6) warn",
+        "2) wring      7) wrung",
+        "i) Ignore     I) Ignore all",
+    ]
+    drawn = "\x1b[?1049h\x1b[2J\x1b[H" + "\n".join([*rows, "b) Abort      x) Exit", "", "? "])
+    play = Playbook(POLLING) >> drawn >> 3.0 << Raised("multiple_choice")
+    assert {choice.value: choice.label for choice in play.prompt.choices}["I"] == "Ignore all"
 
 
 LISTED = [
@@ -358,6 +384,7 @@ def test_a_list_that_ends_with_a_way_out_is_a_menu_above_a_blank_row_too() -> No
         "* ",
         "| ?- ",
         "Enter a number (1-3, all): ",
+        "Is a positive or negative?\n\n",
     ],
 )
 def test_what_only_looks_like_choices_or_a_secret_takes_words(line: str) -> None:
@@ -407,6 +434,8 @@ def test_a_number_behind_the_brackets_is_no_question_of_a_full_screen() -> None:
         ("Which kit? [none]:\n  [none  ] No kit\n  [breeze] Breeze\n > ", "breeze", b"breeze\r"),
         ("Enter YES (uppercase) to continue: ", "y", b"YES\r"),
         ("Please, press ENTER to continue\n>>> ", "enter", b"\r"),
+        ("If you want to do this, type y and hit return.\n", "y", b"y\r"),
+        ("Use (c)hanged version, leave (d)eleted, or leave (u)nresolved.\nWhat? ", "(c)hanged version", b"c\r"),
     ],
 )
 def test_what_a_person_says_is_matched_to_a_choice_by_its_shape(line: str, said: str, keys: bytes) -> None:
@@ -442,6 +471,7 @@ BY_SHAPE = [
     ("Store key in cache? (y/n, Return cancels connection, i for more info) ", "yes_no", "yn", ""),
     ("Remove the cache? [y/n] › ", "yes_no", "yn", ""),
     ("Install? Y/n/? ", "yes_no", "yn?", "y"),
+    ("Publish it now? ", "yes_no", "yn", ""),
     ("a -> b : delete old b? ", "yes_no", "yn", ""),
     ("Are you sure you want to release directory 'x': ", "yes_no", "yn", ""),
     ("Are you sure? (Y)es (N)o (C)ancel ", "multiple_choice", "ync", ""),
@@ -471,7 +501,7 @@ def test_what_a_line_offers_is_read_by_its_shape(
     assert {choice.value for choice in play.prompt.choices if choice.refuses} <= {"n", "N", "c", "q"}
 
 
-@pytest.mark.parametrize("line", ["Copy the file(s)? ", "How is (s)he called: ", "Step (1/2): "])
+@pytest.mark.parametrize("line", ["How many file(s)? ", "How is (s)he called: ", "Step (1/2): "])
 def test_letters_in_brackets_that_offer_nothing_stay_a_part_of_the_question(line: str) -> None:
     play = Playbook() >> line >> 0.2 << Raised("free_text", line.strip())
     assert play.prompt.choices == ()

@@ -149,3 +149,17 @@ def test_boxes_above_a_button_are_sent_by_the_button() -> None:
     steps = steps_of(play, "1,3")
     assert [step.keys for step in steps] == [b" ", b"\x1b[B", b"\x1b[B", b" ", b"\x1b[B", b"\r"]
     assert steps[-2].until == Reach("OK"), "Enter in the list would mark one more"
+
+
+def test_buttons_below_a_calendar_are_left_to_a_person() -> None:
+    days = [f"│ │ {' '.join(f'{day:>2}' for day in range(at, at + 7))} │ │" for at in (1, 8, 15, 22)]
+    rows = ["┌──────────────────────────┐", "│ Which day?               │", "│ ┌──────────────────────┐ │"]
+    rows += ["│ │ Su Mo Tu We Th Fr Sa │ │", *days, "│ └──────────────────────┘ │"]
+    rows += ["│   \x1b[7m<  OK  >\x1b[m   <Cancel>   │", "└──────────────────────────┘"]
+    Playbook(RAW) >> ALTERNATE + HIDE + "\n".join(rows) >> 3.0 << Raised("unknown", "Which day?")
+
+
+def test_a_heading_that_asks_to_choose_makes_a_list_of_what_a_program_reads() -> None:
+    drawn = ALTERNATE + HIDE + "Choose your runtime\n* node\n  deno\n  bun"
+    play = Playbook(RAW) >> drawn >> 3.0 << Raised("multiple_choice", "Choose your runtime")
+    assert [choice.label for choice in play.prompt.choices] == ["node", "deno", "bun"]

@@ -20,7 +20,8 @@ from atlasbridge.core.values import frozen, replace
 _DOTS = ("…", "...")
 _SAYS_NOTHING = lazy(  # without the text above
     r"(?:please )?(?:(?:enter|type|give|your|the|an?) ){1,2}"
-    r"(?:value|answer|choice|response|reply|selection|option|number|decision|input)\W*",
+    r"(?:value|answer|choice|response|reply|selection|option|number|decision|input)\W*"
+    r"|(?:please )?(?:type|enter) (?:in )?(?:the word )?['\"]?yes\b.*",
     re.IGNORECASE,
 )
 OUT_OF_SIGHT = "(what is asked has no room on the screen)"

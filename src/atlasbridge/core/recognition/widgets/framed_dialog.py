@@ -76,13 +76,20 @@ def recognise_box(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
         return replace(found, end_steps=(Step(ENTER, When.CHANGED), Step(ENTER))) if focus else found
     above = ((at, unframed(view.lines)[at][: frame.right]) for at in range(frame.top + 1, buttons[0].row))
     looks = [view.style(at, len(row) - len(row.lstrip())) for at, row in above if row.strip()]
-    if listed is None and odd_bar(looks) >= 0:  # a list that could not be read
+    if listed is None and (odd_bar(looks) >= 0 or _has_dates(view, frame)):  # what the buttons send cannot be read
         return unread
     current = current_button(view, buttons)
     grid = current >= 0 and buttons[0].row < buttons[-1].row
     row = Menu(tuple(buttons), current, "grid" if grid else "colour")
     found = menu_finding(view, row, _BUTTONS, asked, dialect)
     return replace(found, constraints={})
+
+
+def _has_dates(view: View, frame: Frame) -> bool:
+    """Whether a box in the dialog contains little else than numbers, one of which other keys choose: a calendar."""
+    inner = (one for one in find_frames(view.lines) if frame.top < one.top and one.bottom < frame.bottom)
+    texts = (" ".join(inside(view.lines, one)).split() for one in inner)
+    return any(sum(map(str.isdecimal, words)) > max(9, 0.7 * len(words)) for words in texts)
 
 
 def find_frame(view: View) -> Frame | None:

@@ -45,7 +45,7 @@ _QUOTED = lazy(  # `Choose from 'small', 'large':`
 _FRACTION = lazy(r"[\d.]++[a-zA-Z%]{0,3}+\s*+/\s*+[\d.]++[a-zA-Z%]{0,3}+")
 _SPELLED = lazy(r"(?<![\w'-])(?:[\w'-]*+[\[(]\w[\])][\w' -]*+)(?:\s*+[/,|]\s*+[\w'-]*+[\[(]\w[\])][\w' -]*+)+")
 _MARKED_WORD = lazy(
-    r"(?<![\w\])])[\[(]\w[\])][a-zA-Z'-]+(?:(?: [\w'-]+)*(?=\s{2,}|\s*$))?"
+    r"(?<![\w\])])[\[(]\w[\])][a-zA-Z'-]+(?:(?: [\w'-]+)*(?=\s{2,}|\s*(?:[,;/?:]|$)|\s(?:or|and)\s))?"
     r"|(?<!\w)\w\)[a-z][a-z'-]{2,}|(?<!\w)'\w'[a-z]{2,}"
 )
 _KEY_BEHIND = lazy(
@@ -489,7 +489,8 @@ def _on_full_screen(view: View, line: Line, facts: Facts, dialect: Dialect) -> F
     ruled = by_rule(view, line, facts, dialect)
     if ruled and not view.cursor_visible and ruled.score < numbers.KNOWN_WORDS:
         return None  # words without a cursor can be anywhere
-    listed = typed_list_finding(view, line, facts, dialect) if speaks("choose", "number", line.text) else None
+    asks = line.text == "?" or speaks("choose", "number", line.text)
+    listed = typed_list_finding(view, line, facts, dialect) if asks else None
     return listed or ruled or offered_finding(view, line, facts, dialect)
 
 
@@ -728,7 +729,8 @@ def _asks_to_choose(view: View, found: Listed, row: int, question: str) -> bool:
     short = all(len(label) <= numbers.LONGEST_LABEL for _, label in found.items)
     between = view.lines[found.bottom + 1 : row]
     spaced = found.bottom - found.row >= 2 * (len(found.items) - 1)
-    ends = _LEAVES.match(view.lines[found.bottom])  # nothing else than a menu ends with 0 or q
+    leaves = {"q", "x", "Q", "X"} & set(found.keys)
+    ends = leaves or _LEAVES.match(view.lines[found.bottom])  # nothing else than a menu ends with 0 or q
     beside = all(text.startswith("   ") or ((spaced or ends) and not text.strip()) for text in between)
     if beside and (short or ends) and (ends or question.endswith(("?", "？", ":", "：")) or default in found.keys):
         return True

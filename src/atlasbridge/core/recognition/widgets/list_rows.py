@@ -320,6 +320,7 @@ _MORE = lazy(
     r"|^[^\w.…]*+(?:\.{3}|…)\W*+$|^[\s│┃|]*+[▼▾↓⇣](?:\s*+$|\s{2})|[^\s│┃|]\s{2,}+[↓▼▮▒]\s*+[│┃|]?\s*+$",
     re.IGNORECASE,
 )
+_USES_ARROWS = lazy(r"\buse (?:the )?arrow", re.IGNORECASE)
 ARROWS_CHOOSE = MenuRule("arrow-menu", score=numbers.SURE)
 
 
@@ -327,8 +328,9 @@ def menu_finding(view: View, menu: Menu, rule: MenuRule, asked: Asked, dialect: 
     several = menu.several or (any(item.box for item in menu.items) and are_switched(view, menu))
     if (menu.how == "mark" and (menu.current < 0 or several)) or speaks("hint", "sorts", asked.text):
         return unclear(rule, asked)  # unclear which row has the focus, or more is asked than one of them
-    fields = sum(item.label.endswith(":") for item in menu.items)  # each has a field of its own to fill in
-    if (several and rule.toggle == "space" and _is_marked_otherwise(view, menu)) or fields > 1:
+    fields = [item for item in menu.items if item.label.endswith(":")]  # each has a field of its own to fill in
+    named = all(item.detail for item in fields) and _USES_ARROWS.search(_around(view, menu))  # `feat:   A new feature`
+    if (several and rule.toggle == "space" and _is_marked_otherwise(view, menu)) or (len(fields) > 1 and not named):
         return unclear(rule, asked)
     own = menu.numbered  # a person answers with the numbers that they read
     said = [match[1] if (match := _NUMBER.match(item.label)) else "" for item in menu.items]

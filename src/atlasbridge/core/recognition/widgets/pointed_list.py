@@ -248,6 +248,7 @@ def recognise_shaped(view: View, facts: Facts, dialect: Dialect) -> Finding | No
     asks = asked.text.endswith(("?", "？")) or (
         (facts.reading or not view.alternate) and (asked.text.endswith((":", "：")) or speaks("hint", "keys", told))
     )
+    asks = asks or (facts.reading and speaks("choose", "asks", asked.text))
     if not asked.text or not asks:
         return None
     found = menu_finding(view, menu, _BY_KEY if menu.how == "keys" else SHAPED, asked, dialect)
@@ -528,7 +529,7 @@ def recognise_pointed(view: View, facts: Facts, dialect: Dialect) -> Finding | N
     beside = (*view.lines[max(0, menu.top - 1) : menu.top], *view.lines[menu.bottom + 1 :][:1])
     if view.cursor_visible and menu.top <= view.row <= menu.bottom and all(map(is_rule, beside)):
         return None  # an instruction of several lines that is not sent yet
-    asked = question_above(view, menu.top)
+    asked = question_in_box(view, menu.top) or question_above(view, menu.top)
     if not asked.text:
         below = block(unframed(view.lines)[menu.bottom + 1 :])
         typed_below = view.cursor_visible and view.row > menu.bottom  # a finder asks there

@@ -63,7 +63,8 @@ def asked_at_foot(view: View) -> str:
     """
     here, at = view.lines[view.row].rstrip(), len(view.lines) - 1
     beside = "".join(view.lines[max(0, view.row - 1) : view.row + 2]).strip()
-    if view.cursor_visible and beside == here.strip() and "?" in here and len(here) <= view.col <= len(here) + 1:
+    words = sum(map(str.isalpha, here)) > 1 and "?" in here
+    if view.cursor_visible and beside == here.strip() and words and len(here) <= view.col <= len(here) + 1:
         return beside
     row = view.lines[-1].rstrip()
     if _is_ground(view, at) or sum(map(str.isalpha, row)) < 2 or row.startswith(":"):
@@ -165,6 +166,10 @@ def _box(view: View) -> View | None:
 def recognise_footer(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
     """The question of a full-screen program in a bar or in the last row: `File Name to Write: out.txt`."""
     last = view.row == len(view.lines) - 1 or (view.row == view.bottom() and _says_little(view, facts, dialect))
+    above = view.lines[view.row - 1].strip() if view.row else ""
+    alone = sum(map(bool, view.lines)) <= 3 and view.bottom() <= view.row  # nothing else is on the screen
+    if view.cursor_visible and alone and above.endswith(("?", ":")) and facts.command not in dialect.screen_programs:
+        return _fill_in(view, above, view.before_cursor().strip(), facts)
     bar = bool(view.style(view.row, 0) & REVERSE) or last or _stands_apart(view)
     keys, gap, line = view.before_cursor().rpartition(_APART)
     line = line if not {":", "?"} & set(keys) else f"{keys}{gap}{line}"
