@@ -210,13 +210,14 @@ def test_a_hub_that_talks_nonsense_is_left_and_tried_again(side: Side, path: Pat
 
 
 def test_the_end_is_told_even_to_a_hub_that_comes_back_late(side: Side, path: Path) -> None:
-    waiter = threading.Thread(target=side.hub.say_farewell, args=(-15, side.bench.clock.now() + 20), daemon=True)
+    waiter = threading.Thread(target=side.hub.say_farewell, args=(-15, side.bench.clock.now() + 600), daemon=True)
     wait_for(lambda: side.started, "the first try")
     waiter.start()
     hub = FakeHub(path)
     assert hub.next()["m"] == "hello"
     end = hub.next()
     assert (end["m"], end["exit_code"], end["status"]) == ("end", 143, -15)
+    assert waiter.is_alive(), "until the hub has recorded it"
+    hub.say(m="over")
     waiter.join()
-    assert not waiter.is_alive()
     hub.die()

@@ -295,8 +295,9 @@ def test_a_task_that_keeps_crashing_fails_the_session() -> None:
         raise RuntimeError
 
     supervisor.start("pty_reader", loop)
-    wait_for(lambda: supervisor.check() is not None and supervisor.failed, "the failure")
-    assert supervisor.failed == "pty_reader"
+    pauses: list[float] = []
+    wait_for(lambda: pauses.append(supervisor.check()) or supervisor.failed, "the failure")
+    assert (supervisor.failed, pauses[-1]) == ("pty_reader", 0.0), "and the session ends at once"
     assert len(runs) == 1 + SessionSettings().max_task_restarts
 
 

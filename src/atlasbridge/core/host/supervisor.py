@@ -119,7 +119,8 @@ class Supervisor:
             beat.rest()
 
     def check(self) -> float:
-        """Replaces crashed or stuck tasks. Returns in how many seconds to check again."""
+        """Replaces crashed or stuck tasks. Returns in how many seconds to check again: at once if one has failed
+        for good, which ends the session."""
         now = self._clock.now()
         next_check = now + self._settings.task_timeout_seconds / 2
         for task in self._tasks.values():
@@ -132,7 +133,7 @@ class Supervisor:
                     self._replace(task)
                 else:
                     next_check = min(next_check, task.restart_at)
-        return max(0.0, next_check - now)
+        return 0.0 if self.failed else max(0.0, next_check - now)
 
     def _replace(self, task: _Task) -> None:
         task.restart_at = None
