@@ -113,6 +113,18 @@ def test_a_question_on_the_screen_is_left_alone_where_no_may_do_harm(text: str) 
     assert raised(f"{text}\n\n1) Yes\n2) No\n\nEnter choice: ").safe_default == ""
 
 
+@pytest.mark.parametrize("said", ["Refusing deletes your account.", "N formats the disk!", "Pressing No wipes it all."])
+def test_what_stands_above_a_question_can_say_that_no_does_harm(said: str) -> None:
+    assert raised(f"{said}\nContinue? [y/n] ").safe_default == ""
+    assert raised(f"{said}\nContinue?\n1) Yes\n2) No\n\nEnter choice: ").safe_default == ""
+    assert raised("Continue?\n1) Yes\n2) No\n\nEnter choice: ").safe_default == "2"
+
+
+@pytest.mark.timeout(60)
+def test_words_that_can_be_read_in_many_ways_are_read_in_time() -> None:
+    assert not asks_permission("do you really want me to " * 16)  # took minutes: each repetition nearly tripled it
+
+
 def test_a_verb_behind_a_denial_or_a_choice_between_two_things_is_not_known() -> None:
     for text in QUESTIONS["no_is_harmless"]:
         for harmful in (

@@ -28,8 +28,14 @@ _TYPED = frozenset(
     {"yes", "no", "default", "fingerprint", "ja", "nein", "oui", "non", "sí", "si", "sim", "não", "да", "нет"}
 )
 _ENDS = lazy(r"(?<=[\w)\]\"'][.!?:;])\s+|(?<=[。！？：；])|\n")
-_TURNED = lazy(
-    r"\b(?:unless|otherwise|if (?:you )?(?:answer|say|choose|press)|answering no|say(?:ing)? no|if not)\b",
+_TURNED = lazy(  # what says something about the other answer: it may do more than nothing
+    r"\b(?:unless|otherwise|if (?:you )?(?:answer|say|choose|press)|if not|declin\w+|refus\w+|reject\w+|negative\w*"
+    r"|not \w+ing)\b"
+    r"|(?<![\w'’.-])(?:no|n|nein|non|não|нет)(?![\w'’-])",
+    re.IGNORECASE,
+)
+_OFFER = lazy(
+    r"\b(?:y|yes)['\"]?\s*(?:/|,|\||\bor\b)\s*['\"]?(?:n|no)\b|\b(?:n|no)['\"]?\s*(?:/|,|\||\bor\b)\s*['\"]?(?:y|yes)\b",
     re.IGNORECASE,
 )
 _ONE_OR_OTHER = lazy(r",?\s{1,4}\w or \w(?=\W*$)")  # `Proceed, y or n?`
@@ -45,6 +51,8 @@ _NOT_STOPPING = lazy(
     r"\W*(?:don['’]?t|do not|never)\b.*\b(?:stop|cancel|abort|save|keep|exit|quit|wait|verify|check|back ?up)\b",
     re.IGNORECASE,
 )
+_LETTERS = 3  # beside the labels of a row: their hot keys
+_MOST_LEADS = 5  # any number of words that can be read in several ways takes for ever to match
 _LONGEST = 400  # maximum length of a question whose verb is searched
 
 
@@ -57,9 +65,10 @@ def is_bare_enter(question: str) -> bool:
 def asks_permission(question: str) -> bool:
     """Whether the question asks for permission, so that "no" leaves everything as it is. False if the verb is unknown,
     and if "no" could be the harmful answer."""
-    if _TURNED.search(question):
+    if _says_what_no_does(question):
         return False
-    asked = _PRESS_YES.sub("", _last_question(_ONE_OR_OTHER.sub("", question)), count=1)
+    question = _HINT.sub(_without_hint, _ONE_OR_OTHER.sub("", question))
+    asked = _PRESS_YES.sub("", _last_question(question), count=1)
     if not asked or len(asked) > _LONGEST:
         return False
     found = [weak for asks, weak, _ in _languages() if asks.match(asked)]
@@ -68,13 +77,27 @@ def asks_permission(question: str) -> bool:
     return bool(found) and not any(weak is not None and weak.search(asked) for weak in found)
 
 
+def _says_what_no_does(text: str) -> bool:
+    return _TURNED.search(_OFFER.sub(" ", _HINT.sub(_without_hint, _ONE_OR_OTHER.sub("", text)))) is not None
+
+
 def may_permit(text: str, choices: Sequence[Choice]) -> bool:
     """Whether a list of choices asks for permission: its question does, or a choice that agrees."""
     rows = text.replace("\0", "\n").split("\n")
     above = [row for row in rows if not any(choice.label and choice.label in row for choice in choices)]
+    if _says_what_no_does("\n".join(row for row in rows if not _offers(row, choices))):
+        return False
     asked = [row for row in above if "?" in row][-1:] or above[-1:]
     agreeing = (choice.label for choice in choices if not choice.refuses)
     return asks_permission("\n".join(asked)) or any(map(asks_permission, agreeing))
+
+
+def _offers(row: str, choices: Sequence[Choice]) -> bool:
+    """Whether the row holds nothing but labels, their numbers and their frames."""
+    rest = row
+    for label in sorted((choice.label for choice in choices if choice.label), key=len, reverse=True):
+        rest = rest.replace(label, "")
+    return rest != row and sum(map(str.isalpha, rest)) <= _LETTERS
 
 
 def refusal_among(choices: Sequence[Choice], sure: bool) -> str:
@@ -92,7 +115,7 @@ def _goes_on(label: str) -> bool:
 
 def _last_question(text: str) -> str:
     """The last sentence that contains words, without the offered keys and without surrounding marks."""
-    head, mark, tail = _HINT.sub(_without_hint, text).strip().rpartition("?")
+    head, mark, tail = text.strip().rpartition("?")
     offered = all(len(word) == 1 or word.lower() in _TYPED for word in _WORDS.findall(tail))
     text = head if mark and offered and "\n" not in tail else head + mark + tail
     sentences = [piece.strip(" \t?？!.:;<>…¿¡*#\"'“”«»-–—。：/") for piece in _ENDS.split(text)]
@@ -128,7 +151,9 @@ def _asking(name: str, table: dict[str, Any]) -> re.Pattern[str]:
     verbs, leads = "|".join(table["verbs"]), "|".join(table["leads"])
     gap, end = (r"\s*", "") if name in _UNSPACED else (r"[\s,]+", r"(?![\w-])")
     if table["place"] == "first":
-        return re.compile(rf"(?:(?:{leads}){gap})*(?:{verbs}){end}", re.IGNORECASE)
+        ending, acts = "|".join(table.get("ending", ())), "|".join(table.get("acts", ()))
+        whole = rf"(?!(?:{ending})\b.*\b(?:{acts})(?![\w-]))" if ending else ""
+        return re.compile(rf"(?:(?:{leads}){gap}){{0,{_MOST_LEADS}}}{whole}(?:{verbs}){end}", re.IGNORECASE)
     ends = "|".join(table["ends"])
     if name in _UNSPACED:
         return re.compile(rf".*(?:{verbs})\s*(?:{ends})\Z", re.IGNORECASE)
