@@ -123,7 +123,7 @@ async def test_a_client_that_goes_leaves_no_task_behind() -> None:
             await asyncio.Event().wait()
 
     before, waiting = asyncio.all_tasks(), Waiting()
-    stream = McpEndpoint(None)._pour(waiting, ("caller", "1"), 1)  # type: ignore[arg-type]
+    stream = McpEndpoint(None).pour(waiting, ("caller", "1"), 1)  # type: ignore[arg-type]
     reading = asyncio.ensure_future(anext(stream))
     await waiting.begun.wait()
     reading.cancel()

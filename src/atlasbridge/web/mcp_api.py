@@ -153,9 +153,9 @@ class McpEndpoint:
         client, has_forms = self._sessions.get(session, ("", False))
         label = mcp.label_of(params) or client or caller.identity.partition(":")[2]
         label = await self._host.label(request, escape_controls(label, keep_lines=False))
-        return event_stream(self._pour(_Call(self, caller, label, params, has_forms), key, request_id))
+        return event_stream(self.pour(_Call(self, caller, label, params, has_forms), key, request_id))
 
-    async def _pour(self, call: _Call, key: tuple[str, str], request_id: Any) -> AsyncIterator[bytes]:
+    async def pour(self, call: _Call, key: tuple[str, str], request_id: Any) -> AsyncIterator[bytes]:
         unwanted, waited_s = asyncio.Event(), 0.0
         self._calls[key] = unwanted
         working = asyncio.ensure_future(call.run())

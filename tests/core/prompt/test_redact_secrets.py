@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.support.tier import examples
 
-from atlasbridge.core.prompt.redact import _STARTS, GONE, redact
+from atlasbridge.core.prompt.redact import GONE, TOKEN_STARTS, redact
 
 SECRETS = [
     "sk-" + "a1B2" * 8,
@@ -17,7 +17,7 @@ SECRETS = [
     "SG.aB3dE5gHaB3dE5gHabcdef." + "aB3dE5gH" * 5,
     "ab_1a2b3c4d_" + "aB3dE5gH" * 5,
     *("xapp-1-A0123456789-abcdef", "ATATT3x" + "aB3dE5gH" * 5, "ya29." + "aB3dE5gH" * 4, "AIza" + "aB3dE5gH" * 4),
-    *(start + "aB3dE5gH" * 4 for starts in _STARTS.values() if "sk-" in starts for start in starts),
+    *(start + "aB3dE5gH" * 4 for starts in TOKEN_STARTS.values() if "sk-" in starts for start in starts),
 ]
 COMMANDS = [
     "mysql -uroot -p{} x",

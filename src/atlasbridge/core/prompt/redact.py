@@ -29,7 +29,7 @@ _VALUE = lazy(r"[^\s$`()\[\]{}|;&<>\"'\\\x00-\x20\x7f-\xa0,]+")
 _MEANS_MORE = "$`([{\\"  # after a value: it continues, and not literally
 
 # How tokens begin, and what follows. A search for a fixed beginning costs almost nothing, and most texts have none.
-_STARTS: Final = {
+TOKEN_STARTS: Final = {
     r"[A-Za-z0-9_-]{16,}": (
         *("sk-", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "glpat-", "gldt-", "glrt-", "hf_", "npm_"),
         *(
@@ -65,7 +65,7 @@ _STARTS: Final = {
     r"[0-9a-f]{8}_[A-Za-z0-9_-]{20,}": ("ab_",),  # our own
 }
 _SHAPES: Final = tuple(
-    (starts, lazy(rf"(?<!\w)(?:{'|'.join(map(re.escape, starts))}){more}")) for more, starts in _STARTS.items()
+    (starts, lazy(rf"(?<!\w)(?:{'|'.join(map(re.escape, starts))}){more}")) for more, starts in TOKEN_STARTS.items()
 )
 _BOT_TOKEN = lazy(r":[A-Za-z0-9_-]{35}\b")
 _BOT_NUMBER = lazy(r"(?<!\w)\d{8,10}\Z")
