@@ -80,7 +80,7 @@ async def channel(driver: Driver, hub: HomeHub) -> AsyncIterator[BaseChannel]:
 
 
 async def reply_of(channel: BaseChannel) -> InboundReply:
-    return await asyncio.wait_for(channel.receive_reply(), 30)
+    return await channel.receive_reply()
 
 
 def test_every_built_in_channel_has_a_driver_here() -> None:

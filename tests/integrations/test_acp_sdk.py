@@ -70,7 +70,7 @@ async def run_turn(hub_api: HubApi, editor: Editor, meanwhile: Any) -> str:
         session = await agent.new_session(cwd="/tmp", mcp_servers=[])
         turn = asyncio.create_task(agent.prompt(session_id=session.session_id, prompt=[acp.text_block("go on")]))
         await asyncio.to_thread(meanwhile)
-        return str((await asyncio.wait_for(turn, 60)).stop_reason)
+        return str((await turn).stop_reason)
 
 
 async def test_a_person_elsewhere_answers_while_the_editor_still_asks(hub_api: HubApi) -> None:

@@ -66,6 +66,17 @@ INSIDE: dict[str, int] = {
     "specification/test_classes_of_the_documents.py": 1,  # a name that the document itself uses
     "support/hostile_streams.py": 1,
 }
+# Limits of time that are what is tested.  Any other is pytest's (`timeout` in pyproject.toml): a busy machine needs it.
+LIMITS: dict[str, int] = {
+    "channels/test_slack_channel.py": 1,
+    "channels/test_telegram_faults.py": 1,
+    "web/test_web_api.py": 1,
+    "web/test_web_floods.py": 1,
+    "web/test_web_push.py": 1,
+}
+LIMIT = re.compile(
+    r"\.(?:wait|join|result)\((?:timeout=)?\d\d+\)|asyncio\.timeout\(\d\d+\)|asyncio\.wait_for\(.*, \d\d+\)"
+)
 
 
 def with_words(*words: str) -> list[Path]:
@@ -105,6 +116,15 @@ def is_private(name: str) -> bool:
 def test_tests_wait_for_conditions() -> None:
     found = {name_of(path): len(list(pauses(parsed(path)))) for path in with_words("sleep(")}
     assert {name: count for name, count in found.items() if count} == PAUSES
+
+
+def test_a_test_has_no_limit_of_its_own() -> None:
+    found = {
+        name_of(path): len(LIMIT.findall(path.read_text("utf-8")))
+        for path in FILES
+        if path.name.startswith("test_") and path.parent.name not in ("tools", "windows")
+    }
+    assert {name: count for name, count in found.items() if count} == LIMITS
 
 
 def read_before_written(tree: ast.AST) -> Iterator[int]:

@@ -222,13 +222,13 @@ async def test_the_claude_adapter_has_the_names_of_the_architecture_document(tmp
         if b"ready" in chunk:
             break
     await adapter.terminate()
-    assert await asyncio.wait_for(adapter.wait(), 20) == 5
+    assert await adapter.wait() == 5
     await adapter.start_session(["sh", "-c", "trap '' TERM; echo ready; while :; do sleep 0.05; done"])
     async for chunk in adapter.read_stream():
         if b"ready" in chunk:
             break
     await adapter.terminate(force=True)
-    assert await asyncio.wait_for(adapter.wait(), 20) == -9
+    assert await adapter.wait() == -9
 
 
 async def test_the_channels_for_tests_take_a_prompt_and_never_answer(tmp_path: Path) -> None:

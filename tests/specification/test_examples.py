@@ -739,7 +739,7 @@ async def test_a_pty_is_spawned_used_and_cleaned_up_as_the_document_writes_it() 
     said: list[str] = []
     made = example_in_python(3, 4, 5, said=said, wrapped=True)
     pools = capture(made)
-    await asyncio.wait_for(made["main"](), 30)
+    await made["main"]()
     assert said and said[0].startswith("Output: ")
     assert [(pool.active_count(), pool.available()) for pool in pools] == [(0, 10)]
 
@@ -843,7 +843,7 @@ async def test_the_example_of_errors_runs_as_it_is_written(program: Callable[[st
     said: list[str] = []
     retry = example_in_python(12, said=said, sleep_s=0.05)["spawn_with_retry"]
     pool = pty_pool.PtyPool.new(1)
-    failed = await asyncio.wait_for(retry(pool), 30)
+    failed = await retry(pool)
     assert isinstance(failed.error, pty_pool.PtyError.SpawnFailed) and said[-1].startswith("Spawn failed: my-cli")
     program("my-cli", "sleep 60")
     holder = pool.spawn("cat", [], [])
@@ -851,7 +851,7 @@ async def test_the_example_of_errors_runs_as_it_is_written(program: Callable[[st
     while "Pool at capacity (1), waiting..." not in said:
         await asyncio.sleep(0.02)
     pool.kill(holder.id)
-    assert (await asyncio.wait_for(waiting, 30)).value is None and said[-1].startswith("Spawned: ")
+    assert (await waiting).value is None and said[-1].startswith("Spawned: ")
     pool.close()
 
 

@@ -53,7 +53,7 @@ async def test_a_prompt_reaches_a_sleeping_phone_encrypted_and_signed(tmp_path: 
     assert offered["available"] is True
     assert (await client.post(f"{API}/push/subscriptions", json=phone.to_json())).status_code == 200
     record = await hub.raise_prompt(hub.hub_api.add_session(), MENU)
-    headers, body = await asyncio.wait_for(service.received.get(), 90)
+    headers, body = await service.received.get()
     message = phone.open(body)
     assert (message["title"], message["body"]) == ("claude asks", "Do you want to proceed?")
     assert message["url"] == f"/#prompt/{record.prompt_id}"
@@ -76,7 +76,7 @@ async def test_a_subscription_that_is_gone_is_forgotten_and_a_secret_is_not_quot
     await client.post(f"{API}/push/subscriptions", json=phone.to_json())
     service.status = 410
     await hub.raise_prompt(hub.hub_api.add_session(), SECRET)
-    _, body = await asyncio.wait_for(service.received.get(), 90)
+    _, body = await service.received.get()
     message = phone.open(body)
     assert (message["body"], message["actions"]) == ("It asks for a secret.", [])
     await until(lambda: hub.hub_api.notes["web.push"] == "[]", "the device to be forgotten")
@@ -109,9 +109,9 @@ async def test_what_is_settled_is_taken_back_from_the_phone(tmp_path: Path) -> N
     phone = Subscriber(service)
     await client.post(f"{API}/push/subscriptions", json=phone.to_json())
     record = await hub.raise_prompt(hub.hub_api.add_session(), MENU)
-    await asyncio.wait_for(service.received.get(), 30)
+    await service.received.get()
     await client.post(f"{API}/prompts/{record.prompt_id}/reply", json={"value": "3"})
-    headers, body = await asyncio.wait_for(service.received.get(), 30)
+    headers, body = await service.received.get()
     message = phone.open(body)
     assert (message["kind"], message["tag"]) == ("settled", record.prompt_id)
     assert headers["Urgency"] == "low"
@@ -123,7 +123,7 @@ async def test_agreeing_is_not_offered_where_the_message_does_not_show_everythin
     phone = Subscriber(service)
     await client.post(f"{API}/push/subscriptions", json=phone.to_json())
     await hub.raise_prompt(hub.hub_api.add_session(), replace(MENU, excerpt="echo " + "x" * 600 + "; rm -rf ~"))
-    _, body = await asyncio.wait_for(service.received.get(), 30)
+    _, body = await service.received.get()
     message = phone.open(body)
     assert "more characters" in message["body"]
     assert [item["action"] for item in message["actions"]] == ["refuse"]
@@ -187,7 +187,7 @@ async def test_a_redirect_of_a_push_service_is_not_followed(tmp_path: Path) -> N
     service.location = f"http://127.0.0.1:{service.port}/send/internal"
     await client.post(f"{API}/push/subscriptions", json=Subscriber(service).to_json())
     await hub.raise_prompt(hub.hub_api.add_session(), MENU)
-    await asyncio.wait_for(service.received.get(), 30)
+    await service.received.get()
     with pytest.raises(TimeoutError):
         await asyncio.wait_for(service.received.get(), 0.5)
     await stop(hub, runner, client)
@@ -213,12 +213,12 @@ async def test_who_types_at_the_terminal_is_pushed_to_only_if_it_still_waits_the
     await client.post(f"{API}/push/subscriptions", json=phone.to_json())
     hub.hub_api.holds = [0.05, 0.05, 0.0, 30.0]  # looked at again and again; then of the second prompt
     first = await hub.raise_prompt(hub.hub_api.add_session(), MENU)
-    _, body = await asyncio.wait_for(service.received.get(), 90)
+    _, body = await service.received.get()
     assert phone.open(body)["tag"] == first.prompt_id and hub.hub_api.holds == [30.0]
     second = await hub.raise_prompt(hub.hub_api.add_session(), MENU)
     await hub.move(second, PromptState.WITHDRAWN, Receipt("withdrawn", "It was answered at the terminal."))
     await hub.move(first, PromptState.WITHDRAWN, Receipt("withdrawn", "It was answered at the terminal."))
-    _, body = await asyncio.wait_for(service.received.get(), 90)
+    _, body = await service.received.get()
     assert phone.open(body)["tag"] == first.prompt_id, "of the second nobody was told, so nothing is taken back"
     assert service.received.empty()
     await stop(hub, runner, client)
@@ -230,6 +230,6 @@ async def test_who_sleeps_is_pushed_to_without_a_sound(tmp_path: Path) -> None:
     await client.post(f"{API}/push/subscriptions", json=phone.to_json())
     hub.hub_api.sleepers = {"web:page"}
     await hub.raise_prompt(hub.hub_api.add_session(), MENU)
-    headers, body = await asyncio.wait_for(service.received.get(), 90)
+    headers, body = await service.received.get()
     assert headers["Urgency"] == "low" and phone.open(body)["silent"] is True
     await stop(hub, runner, client)
