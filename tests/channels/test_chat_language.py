@@ -291,7 +291,7 @@ def test_a_digest_has_its_own_lines_translated_and_quotes_stay() -> None:
         many = say_digest(render_digest([quoted] * 30, 2)).split("\n")
         assert many[0] == "30 weitere Fragen warten, 2 erledigt:" and many[1] == quoted
         assert many[-1].startswith("… und ") and many[-1].endswith(" weitere")
-        assert say_digest(render_digest([], 3)) == "Alle 3 sind erledigt."
+        assert say_digest(render_digest([], 3, ["api", "shop", "api"])) == "Erledigt: api, shop"
 
 
 def test_moments_are_on_the_readers_clock_and_days_in_the_readers_language() -> None:

@@ -52,7 +52,7 @@ async def test_what_makes_no_sound_and_a_secret_are_not_shown_by_themselves(
     await hub_api.ask(channel, quiet)
     assert screen.calls() == []
     await channel.tell_digest("d", "2 more questions:\n• a\n• b", loud=True)
-    await channel.tell_digest("d", "All 2 are settled.", loud=False)
+    await channel.tell_digest("d", "Settled: api, shop", loud=False)
     first, second = screen.calls()
     assert "string:sound-name:message-new-instant" in first and "--replace-id" in second
     secret = hub_api.add_prompt(hub_api.add_session(), prompts.SECRET)

@@ -42,6 +42,7 @@ LINE_LIMIT = 90
 class _Digest:
     key: str
     lines: dict[str, str]  # by prompt, in order of arrival
+    sessions: dict[str, str]  # by prompt, their names
     settled: int = 0
 
 
@@ -53,8 +54,9 @@ class Digests:
     def joined(self, notification: Notification, record: PromptRecord, session: SessionRecord) -> None:
         digest = self._open.get(notification.channel)
         if digest is None or notification.opens:
-            digest = self._open[notification.channel] = _Digest(record.prompt_id, {})
+            digest = self._open[notification.channel] = _Digest(record.prompt_id, {}, {})
         digest.lines[record.prompt_id] = digest_line(record, session)
+        digest.sessions[record.prompt_id] = session_name(session)
         self._show(notification.channel, digest, notification.opens)
 
     def settled(self, prompt_id: str) -> None:
@@ -66,13 +68,15 @@ class Digests:
                     del self._open[channel]
 
     def _show(self, channel: str, digest: _Digest, loud: bool) -> None:
-        self._hub.router.digest(channel, digest.key, render_digest(digest.lines.values(), digest.settled), loud)
+        text = render_digest(digest.lines.values(), digest.settled, digest.sessions.values())
+        self._hub.router.digest(channel, digest.key, text, loud)
 
 
-def render_digest(lines: Iterable[str], settled: int) -> str:
+def render_digest(lines: Iterable[str], settled: int, sessions: Iterable[str] = ()) -> str:
+    """`sessions`: the names of all that the digest has listed, which are shown once nothing is left of it."""
     waiting = list(lines)
     if not waiting:
-        return f"All {settled} are settled." if settled > 1 else "It is settled."
+        return f"Settled: {', '.join(dict.fromkeys(sessions))}"
     head = f"{len(waiting)} more question{'s' if len(waiting) > 1 else ''}"
     head += f", {settled} settled:" if settled else ":"
     more = [f"… and {len(waiting) - MOST_LISTED} more"] if len(waiting) > MOST_LISTED else []

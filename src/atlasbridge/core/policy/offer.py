@@ -54,7 +54,7 @@ def doubt_names(case: Case) -> str:
     target = case.subject.target if case.subject is not None and case.subject.kind is SubjectKind.EDIT else ""
     for what, name in (("the folder", case.where), ("the tool", case.tool), ("the file", target)):
         if WILDCARD in name:
-            return f"{what} has a {WILDCARD} in its name, which a grant would take for any text"
+            return f"{what} has a {WILDCARD} in its name, which a grant would match with any text"
     return ""
 
 
@@ -65,10 +65,10 @@ def _shape_of_command(case: Case, subject: Subject, parse: Parser) -> GrantShape
     if script.doubts:
         return f"it is not certain what would run: there is {script.doubts[0]}"
     if any(program_of(word) in SHELLS for item in script.commands for word in item.words):
-        return "a shell within it runs what its own words say, and they may come to mean something else"
+        return "it starts another shell, and what that shell runs can change"
     shapes = tuple(dict.fromkeys(widest_shape(item.words, case.where) for item in script.commands))
     if any(has_wildcard(word) and word != REST for shape in shapes for word in shape.words):
-        return f"a word of it holds a {WILDCARD}, which a grant would take for any text"
+        return f"one of its words contains {WILDCARD}, which a grant would match with any text"
     whole = GrantShape(shapes)
     verdict = _try(whole, case, parse)
     return whole if verdict.verdict is Say.ALLOW else verdict.reason
