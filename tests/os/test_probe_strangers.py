@@ -89,7 +89,7 @@ def test_a_computation_in_a_terminal_of_single_keys_is_busy_beyond_doubt(start: 
 def test_a_loop_that_sleeps_between_two_glances_may_be_a_reader(start: Start) -> None:
     code = _RAW + "os.set_blocking(0, False)\nwhile True:\n    sys.stdin.buffer.raw.read(1); time.sleep(0.2)"
     stage = start(*python(code))
-    stage.until(BUSY)
+    stage.until_true(lambda answer: answer.state is BUSY and answer.sleeps)  # before, Python itself was starting
     until = time.monotonic() + 2.0
     while time.monotonic() < until:
         assert not stage.probe.look(1.0, None).certain
