@@ -32,7 +32,8 @@ def test_what_a_command_printed_stays_with_the_prompt_for_the_next_one() -> None
 def test_the_block_above_a_question_belongs_to_it() -> None:
     diff = "diff --git a/f b/f\n@@ -1 +1 @@\n-1\n+2\n"
     play = Playbook() >> "Old question: " >> 0.2 << Raised("free_text")
-    play.reply() >> f"zed\n{diff}Stage this hunk [y,n,q]? " >> 0.3 << Withdrawn("answered") << Raised("multiple_choice")
+    play.reply() >> f"zed\n{diff}Stage this hunk [y,n,q]? " >> 0.3 << Withdrawn("answered") << Raised("yes_no")
+    assert [choice.value for choice in play.prompt.choices] == ["y", "n", "q"]
     assert play.prompt.excerpt.startswith("diff --git")
     assert "Old question" not in play.prompt.excerpt
 
