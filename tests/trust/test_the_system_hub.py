@@ -173,7 +173,7 @@ def test_attacks_on_files_and_signals_are_stopped_by_the_kernel(told: dict[str, 
 @needs_root
 @pytest.mark.parametrize("way", ["answer", "answer, cut loose", "let a browser in", "make a token", "enrol a passkey"])
 def test_a_command_from_inside_a_session_is_refused(told: dict[str, Any], way: str) -> None:
-    assert "decides" in told["attacks"][way]
+    assert "only a person can decide" in told["attacks"][way]
 
 
 @needs_root
