@@ -21,7 +21,7 @@ from atlasbridge.core.screen.screen import Screen
 from atlasbridge.core.screen.view import View
 from atlasbridge.core.screen.width import is_narrow
 
-CUT_SIGNS = ("…", "⚠", "not whole")  # how a channel says that something is missing
+CUT_SIGNS = ("…", "⚠", "incomplete")  # how a channel says that something is missing
 
 
 def one_case(seed: int) -> str:
