@@ -143,7 +143,7 @@ def test_an_ordinary_users_commands_decide_at_a_port_too() -> None:
         wait_for(hub.is_asked, "the question")
         (session,) = hub.json("ps")
         (prompt,) = hub.ask("prompts")["prompts"]
-        assert hub.cli("reply", prompt.prompt_id, "y").returncode == 0
+        assert hub.cli("reply", prompt["prompt_id"], "y").returncode == 0
         wait_for(lambda: any(event["event"] == "prompt.resolved" for event in events(hub)), "its effect")
         assert hub.cli("kill", "asking").returncode == 0
         wait_for(lambda: not hub.json("ps"), "its end")
