@@ -292,6 +292,8 @@ def test_a_digest_has_its_own_lines_translated_and_quotes_stay() -> None:
         assert many[0] == "30 weitere Fragen warten, 2 erledigt:" and many[1] == quoted
         assert many[-1].startswith("… und ") and many[-1].endswith(" weitere")
         assert say_digest(render_digest([], 3, ["api", "shop", "api"])) == "Erledigt: api, shop"
+        long = say_digest(render_digest([], 99, [f"session-{number}" for number in range(99)]))
+        assert long.startswith("Erledigt: session-0, session-1, ") and long.endswith(", …") and len(long) < 500
 
 
 def test_moments_are_on_the_readers_clock_and_days_in_the_readers_language() -> None:

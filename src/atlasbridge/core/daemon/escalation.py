@@ -76,7 +76,8 @@ def render_digest(lines: Iterable[str], settled: int, sessions: Iterable[str] = 
     """`sessions`: the names of all that the digest has listed, which are shown once nothing is left of it."""
     waiting = list(lines)
     if not waiting:
-        return f"Settled: {', '.join(dict.fromkeys(sessions))}"
+        names = list(dict.fromkeys(sessions))
+        return f"Settled: {', '.join([*names[:MOST_LISTED], *(['…'] if len(names) > MOST_LISTED else [])])}"
     head = f"{len(waiting)} more question{'s' if len(waiting) > 1 else ''}"
     head += f", {settled} settled:" if settled else ":"
     more = [f"… and {len(waiting) - MOST_LISTED} more"] if len(waiting) > MOST_LISTED else []

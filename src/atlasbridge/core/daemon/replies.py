@@ -46,9 +46,8 @@ class ReplyService:
         self._refusals = refusals
         self.settings = settings
         self._recent = RateWindow(settings.rate_limit_per_minute)
-        self._unrecorded_refusals: dict[
-            str, Reject
-        ] = {}  # refusals that could not be written to disk; they count all the same
+        # refusals that could not be written to disk; they count anyway
+        self._unrecorded_refusals: dict[str, Reject] = {}
         self.passkeys = Passkeys(hub.ledger, hub.clock, hub.router.notify)
         self.person_of: Callable[[str], str] = lambda identity: identity  # the person behind an identity; "": unknown
 
