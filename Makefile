@@ -9,7 +9,7 @@ CODE   := src tests tools examples
 PROSE := README.md SECURITY.md CONTRIBUTING.md $(wildcard docs/*.md) docs/howto docs/reference src/atlasbridge/cli
 TOOL   ?=
 # A test that starts the program mostly waits: for a screen that comes to rest, for a process that ends.
-JOBS   ?= $(shell expr 2 \* $$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2) + 1)
+JOBS   ?= $(shell expr 3 \* $$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2))
 ARGS   ?=
 # On Linux collected once, and run in forks of that process (tests/support/forked_workers.py); a Mac's libraries do not bear a fork.
 WORKERS := $(if $(filter Linux,$(shell uname)),-p tests.support.forked_workers --forks,--dist worksteal -n)
