@@ -39,6 +39,7 @@ _NUMBER = lazy(r"[\[(]?(\d{1,3})[\]).:]+\s")
 APART = lazy(r"\s{2,}")  # between a label and its explanation
 COUNTER = lazy(r"^\s*\d+/\d+(?:\s|$)")  # the "3/120" of a fuzzy finder below its list
 _UNAVAILABLE = lazy(r"\((?:disabled|not available|unavailable)\)$", re.IGNORECASE)
+_GOES_ON = lazy(r"\s*+(?:[a-z]|\((?!\w{1,2}\)))(?!\w?[.):])")
 DISABLED = lazy(r"^\s*(?:[-─✖×]\s+\S.*|\S.*\((?:disabled|not available|unavailable)\)\s*)$", re.IGNORECASE)
 
 
@@ -144,66 +145,107 @@ def column_of(match: re.Match[str]) -> int:
     return match.start("number") if match["number"] else match.start("label")
 
 
-def walk(
-    rows: list[str],
-    pattern: re.Pattern[str],
-    order: range,
-    column: int,
-    numbered: bool,
-    boxed: bool,
-    spaced: bool = False,
-) -> list[Item]:
-    """The items in this order of rows. With `spaced`, a blank row is between any two of them."""
-    found: list[Item] = []
-    blanks = 0
-    for at in order:
-        if rows[at] == WRAPPED:
-            continue
-        if not rows[at].strip():
-            blanks += 1
-            if blanks > (2 if numbered else spaced):
+@frozen
+class Rows:
+    """The rows around one item of a list, and which of them belong to it. Items begin in one column. What is between
+    them belongs to the item above: deeper rows, the ends of long labels, and faded rows if the items are not faded.
+    """
+
+    view: View
+    rows: list[str]
+    pattern: re.Pattern[str]
+    head: Item
+    numbered: bool
+    boxed: bool
+    askew: int = 0  # by so many columns an item can be out of line
+    edge: int = -1  # where long labels go on: in some tools, in the column of the pointer
+    deep: bool = True  # deeper rows explain the item above
+    faded: bool = False  # faded rows do, too
+    spaced: bool = False  # a blank row is between any two items
+
+    def item(self, at: int) -> Item | None:
+        """The row as an item, if it begins and looks like the others."""
+        row = self.rows[at]
+        match = None if speaks("hint", "row", row) or COUNTER.match(row) else read_row(self.pattern, row)
+        if match is None or bool(match["number"]) != self.numbered or bool(match["box"]) != self.boxed:
+            return None
+        barred = not self.boxed and DISABLED.match(match["label"])
+        if not self.numbered and (barred or not any(map(str.isalnum, match["label"]))):
+            return None
+        askew = self.askew or (numbers.ASKEW if self.numbered else 0)
+        return item_of(at, match) if abs(column_of(match) - self.head.col) <= askew else None
+
+    def is_part(self, at: int) -> bool:
+        """Whether the row belongs to the item above it."""
+        row, column = self.rows[at], self.head.col
+        if row == WRAPPED:
+            return True
+        if at == self.head.row:
+            return False
+        if not row.strip():
+            return self.edge >= 0 and self.rows[at - 1].strip() != "" and self.is_part(at - 1)
+        if self.edge >= 0 and len(row) - len(row.lstrip()) == self.edge:
+            return self.rows[at - 1].strip() != ""
+        start = begins(row)
+        if self.numbered or self.askew:
+            words = start == len(row) - len(row.lstrip())
+            return (start > column or (words and start >= column - 2)) and self.item(at) is None
+        deeper, dull = start > column, self.faded and is_faded(self.view.style(at, start))
+        return (self.deep and deeper) or (start >= 0 and dull) or self._goes_on(at)
+
+    def _goes_on(self, at: int) -> bool:
+        """Whether the row continues the label above, which had no room there, and starts like no new item. Where the
+        labels start with a small letter, each new item can: then only a row without any room left continues.
+        """
+        row, above, column = self.rows[at], self.rows[at - 1] if at else "", self.head.col
+        begun = row[column : column + 1].strip() and above[column : column + 1].strip() and not row[:column].strip()
+        free = 0 if self.head.label[:1].islower() else numbers.ROOM
+        return bool(begun and _GOES_ON.match(row)) and is_full(self.view, at - 1, row, free)
+
+    def after(self, at: int) -> int:
+        """The first row below that is no part of this one."""
+        return next((row for row in range(at + 1, len(self.rows)) if not self.is_part(row)), len(self.rows) - 1)
+
+    def items(self, order: range) -> list[Item]:
+        """The further items of the list in this order of rows."""
+        found: list[Item] = []
+        last, blanks = self.head, 0
+        for at in order:
+            item = self.item(at)
+            if self.is_part(at) or (item is None and self._is_between(at)):
+                continue
+            if not self.rows[at].strip():
+                blanks += 1
+                continue
+            if item and self.spaced and blanks != 1:
+                return found[:-1]  # of several rows: a paragraph
+            if item is None or not self._follows(item, last, blanks, order.step):
                 break
-            continue
-        if spaced and blanks != 1:
-            found = found[:-1]  # of several rows: a paragraph
-            break
-        if spaced and order.step < 0 and rows[at].rstrip().endswith(("?", ":", "？", "：")):
-            break  # the question
-        match = None if speaks("hint", "row", rows[at]) or COUNTER.match(rows[at]) else read_row(pattern, rows[at])
-        if rows[at].strip() in SCROLL_MARKS:
-            break
-        if match and not numbered and not any(map(str.isalnum, match["label"])):
-            continue
-        aligned = match is not None and abs(column_of(match) - column) <= (numbers.ASKEW if numbered else 0)
-        barred = match and not numbered and not boxed and DISABLED.match(f"{rows[at][match.start('label') :]}")
-        if match and aligned and not barred and bool(match["number"]) == numbered and bool(match["box"]) == boxed:
-            found.append(item_of(at, match))
-            blanks = 0
-        elif not numbered and DISABLED.match(rows[at]) and len(rows[at]) - len(rows[at].lstrip()) >= column - 2:
-            continue  # a line between groups, or a disabled choice
-        elif not numbered or not ((match and match.start("label") > column) or _explains(rows, pattern, at, column)):
-            break
-    return found
+            found.append(item)
+            last, blanks = item, 0
+        return found
+
+    def _is_between(self, at: int) -> bool:
+        """Whether the row can be between two items: a choice that cannot be taken, or a line between groups."""
+        row = self.rows[at]
+        match = None if self.numbered or row.strip() in SCROLL_MARKS else read_row(self.pattern, row)
+        bare = match is not None and not any(map(str.isalnum, match["label"]))
+        barred = match is not None and DISABLED.match(row) is not None
+        return bare or (barred and len(row) - len(row.lstrip()) >= self.head.col - 2)
+
+    def _follows(self, item: Item, last: Item, blanks: int, step: int) -> bool:
+        """Whether this is the next item: the next number, or a row at the same distance as the others."""
+        if self.numbered:
+            return int(item.number) == int(last.number) + step and blanks <= (2 if item.number != "0" else 0)
+        if self.spaced:
+            return step > 0 or not self.rows[item.row].rstrip().endswith(("?", ":", "？", "："))  # the question
+        return not blanks or all(self.after(one.row) > one.row + 1 for one in (item, last))  # each is explained
 
 
-def _explains(rows: list[str], pattern: re.Pattern[str], at: int, column: int) -> bool:
-    """Whether text in the column of the numbers is between two consecutive choices. Then it explains the upper one."""
-    above = _nearest_number(rows, pattern, range(at, max(-1, at - numbers.EXPLAINED_ROWS), -1), column)
-    below = _nearest_number(rows, pattern, range(at, min(len(rows), at + numbers.EXPLAINED_ROWS)), column)
-    return below == above + 1 > 1
-
-
-def _nearest_number(rows: list[str], pattern: re.Pattern[str], order: range, column: int) -> int:
-    """The number of the first choice in this direction; 0 if something else comes first."""
-    for at in order:
-        if rows[at] == WRAPPED:
-            continue
-        match = read_row(pattern, rows[at])
-        if match is None or column_of(match) < column - numbers.ASKEW:
-            return 0
-        if match["number"]:
-            return int(match["number"]) if abs(column_of(match) - column) <= numbers.ASKEW else 0
-    return 0
+@lru_cache(maxsize=256)
+def begins(row: str) -> int:
+    """The column of the first word, or -1."""
+    return next((place for place, char in enumerate(row) if char.isalnum() or char in "([{<\"'`"), -1)
 
 
 def find_numbered(view: View, pointers: str) -> Menu | None:
@@ -214,8 +256,9 @@ def find_numbered(view: View, pointers: str) -> Menu | None:
     for at in range(len(rows) - 1, -1, -1):
         start = read_row(pattern, rows[at])
         if start and start["number"]:
-            above = walk(rows, pattern, range(at - 1, -1, -1), column_of(start), True, bool(start["box"]))
-            items = [*reversed(above), item_of(at, start)]
+            first = item_of(at, start)
+            around = Rows(view, rows, pattern, first, True, bool(start["box"]))
+            items = [*reversed(around.items(range(at - 1, -1, -1))), first]
             if len(items) >= 2 and [int(item.number) for item in items] == list(range(1, len(items) + 1)):
                 current = odd_one(view, [(item.row, item.col) for item in items])
                 return verbatim(view, Menu(tuple(items), current, "colour"))

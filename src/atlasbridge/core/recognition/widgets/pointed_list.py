@@ -28,6 +28,8 @@ from atlasbridge.core.recognition.widgets.line_question import inline_choices, t
 from atlasbridge.core.recognition.widgets.list_rows import (
     Item,
     Menu,
+    Rows,
+    begins,
     ground_of,
     item_of,
     menu_finding,
@@ -290,7 +292,6 @@ LIT = (find_below, find_above, find_counted, find_shaped)  # the finders that `h
 
 SEPARATOR = lazy(r"^(\s*)[─━]{3,30}\s*$")  # between groups of choices; a longer one ends a dialog
 _SCROLLS = lazy(r"^(\s*+)(?:[↑↓▲▼⇡⇣](?=\s{2})|(?<!\s)[v^](?=\s\S))")  # beside a choice: the list continues there
-_GOES_ON = lazy(r"\s*+(?:[a-z]|\((?!\w{1,2}\)))(?!\w?[.):])")
 _ASKED = ("?", ":", "？", "：", " ›", " »")
 _DULL = ("·", "∙", "•", "◦")
 _NUMBERED = lazy(r"^\s*+(?:\S\s++)?\d{1,2}[.)](\s?)\s*+[^\W\d]")
@@ -298,7 +299,6 @@ _FILTER = lazy(  # its line, with the count behind it, or empty
     r"\s*+\S(?:\s\S*+)?\s++\d+/\d+\s*+$|\s*+\S\s(?:type to|filter|search|find)\b.{0,30}(?:\.{3}|…)\s*+$", re.IGNORECASE
 )
 _NAMES_KEYS = lazy(r"\?\s{1,2}[\[(][^\])]{2,20}[\])]\s*$")
-_OPEN_MARKS = "●○◉◯◻◼☐☑"  # of choices; a tick or cross can report what was done
 BULLETS = "●◉◈◆◇■◼▪•∙·✓✔☑☒✘✗✖⬛⬢▣✦✱★❖*+=~"
 _BULLETS = dict.fromkeys(map(ord, "●◉*>"))  # AI CLIs draw them before their messages
 
@@ -313,12 +313,13 @@ def find_menu(view: View, pointers: str, back: bool = False, bullets: bool = Fal
     ]
     numbered = {bool(match[1]) for match in map(_NUMBERED.match, rows) if match}
     pattern = list_rows.row_pattern(pointers, tight=len(numbered) == 2)  # `2.Yes` below `1. Yes`: some have no room
+    boxes = list_rows.row_pattern("".join(mark for mark in pointers if mark not in list_rows.BOXES))
     for at, start in _marked_rows(rows, pattern, numbers.POINTERS_TRIED):
-        menu = _around(view, joined_back(rows, at, start) if back else rows, pattern, at, start)
+        menu = _around(view, rows, pattern, at, start, start.start("pointer") if back else -1)
         if menu:
-            lower = find_box_rows(view, rows, pattern, below=menu.bottom)
+            lower = find_box_rows(view, rows, boxes, below=menu.bottom)
             return list_rows.verbatim(view, lower or menu)  # an arrow above boxes is earlier output
-    found = (_bulleted(view, rows, pointers) if bullets else None) or find_box_rows(view, rows, pattern)
+    found = (_bulleted(view, rows, pointers) if bullets else None) or find_box_rows(view, rows, boxes)
     return list_rows.verbatim(view, found)
 
 
@@ -334,32 +335,6 @@ def _marked_rows(rows: list[str], pattern: re.Pattern[str], most: int) -> Iterat
 
 def _begins_alike(one: re.Match[str], other: re.Match[str]) -> bool:
     return all(one.start(mark) == other.start(mark) for mark in ("pointer", "box", "number"))
-
-
-def joined_back(rows: list[str], at: int, start: re.Match[str]) -> list[str]:
-    """The rows of a list whose long choices continue in the pointer's column, as parts of their choices."""
-    edge, column = start.start("pointer"), start.start("label")
-    begins = [len(row) - len(row.lstrip()) if row.strip() else -1 for row in rows]
-    wrapped: list[int] = []
-    for place in range(_first_choice(begins, at, edge, column) + 1, len(rows)):
-        goes_on = begins[place] == edge and place != at and begins[place - 1] != -1
-        if goes_on or (begins[place] == -1 and place - 1 in wrapped):
-            wrapped.append(place)
-        elif begins[place] != column and place != at:
-            break
-    while wrapped and begins[wrapped[-1]] == -1:
-        wrapped.pop()  # the list ends there
-    return [list_rows.WRAPPED if place in wrapped else row for place, row in enumerate(rows)]
-
-
-def _first_choice(begins: list[int], at: int, edge: int, column: int) -> int:
-    """The first choice, upwards from the pointer. Above a choice is another one, with its continuation between."""
-    while True:
-        above = next((place for place in range(at - 1, -1, -1) if begins[place] != -1), -1)
-        head = next((place for place in range(above, -1, -1) if begins[place] != edge), -1)
-        if head < 0 or begins[head] != column or (head == above and above != at - 1):
-            return at
-        at = head
 
 
 @lru_cache(maxsize=256)
@@ -380,7 +355,9 @@ def _bulleted(view: View, rows: list[str], pointers: str) -> Menu | None:
     return None
 
 
-def _around(view: View, rows: list[str], pattern: re.Pattern[str], at: int, start: re.Match[str]) -> Menu | None:
+def _around(
+    view: View, rows: list[str], pattern: re.Pattern[str], at: int, start: re.Match[str], edge: int = -1
+) -> Menu | None:
     """The menu around a pointer: the rows above and below that are aligned with its label."""
     first = item_of(at, start)
     if (first.label.startswith("• ") or first.box in ("✓", "✔")) and list_rows.are_switched(
@@ -391,23 +368,17 @@ def _around(view: View, rows: list[str], pattern: re.Pattern[str], at: int, star
         first = item_of(at, start)
     if not any(map(str.isalnum, first.label)):
         return None
-    column = list_rows.column_of(start)
     place = start.start("pointer")
     rows = [_without_dull_mark(row, place) for row in rows]
-    rows = rows if first.number else _labels_alone(view, _one_row_each(view, rows, at, column), at, column)
-    over = _begins(next((row for row in rows[at - 1 :: -1] if row != list_rows.WRAPPED), "")) if at else -1
-    spaced = not first.number and not rows[_next(rows, at)].strip() and over not in (column, start.start("label"))
-    spaced = spaced and not (view.cursor_visible and view.row == at) and not is_faded(view.style(at, first.col))
-    kind = column, bool(first.number), bool(start["box"]), spaced
-    above = list_rows.walk(rows, pattern, range(at - 1, -1, -1), *kind)
-    below = list_rows.walk(rows, pattern, range(at + 1, len(rows)), *kind)
+    for around in _readings(Rows(view, rows, pattern, first, bool(first.number), bool(start["box"]), edge=edge)):
+        above, below = around.items(range(at - 1, -1, -1)), around.items(range(at + 1, len(rows)))
+        if above or below:
+            break
     long = (len(item.label) > numbers.LONGEST_LABEL or item.label.endswith((".", "!", ",")) for item in above)
-    if spaced and not below and any(long):
+    if around.spaced and not below and any(long):
         above = []  # paragraphs
     if not first.number and above and _is_question(view, above, below):
         above = above[:-1]
-    if first.number:
-        above, below = _counted(rows, first, above, -1), _counted(rows, first, below, 1)
     items = list_rows.honest([*reversed(above), first, *below])
     items = items if first.number else list_rows.without_keys(items)
     first = items[len(above)]
@@ -424,6 +395,22 @@ def _around(view: View, rows: list[str], pattern: re.Pattern[str], at: int, star
     return Menu(tuple(items), items.index(first), "pointer", gaps=gaps)
 
 
+def _readings(around: Rows) -> list[Rows]:
+    """The rows as a list whose choices are explained, if the pointed one is, and then as one without explanations."""
+    view, rows, first = around.view, around.rows, around.head
+    if around.numbered:
+        return [around]
+    plain = replace(around, deep=False)
+    below = plain.after(first.row)
+    over = next((begins(rows[at]) for at in range(first.row - 1, -1, -1) if not plain.is_part(at)), -1)
+    spaced = not rows[below].strip() and over not in (first.col, first.start)
+    spaced = spaced and not (view.cursor_visible and view.row == first.row)
+    plain = replace(plain, spaced=spaced and not is_faded(view.style(first.row, first.col)))
+    end = replace(around, faded=True).after(first.row)
+    around = replace(around, faded=any(begins(rows[at]) == first.col for at in range(below, end)))
+    return [plain] if end == below else [around] if begins(rows[end]) == first.col else [around, plain]
+
+
 def _is_question(view: View, above: list[Item], below: list[Item]) -> bool:
     """Whether the topmost row, in the column of the labels, is the end of the question."""
     top, *others = (view.lines[item.row].rstrip() for item in (above[-1], *above[:-1], *below))
@@ -436,77 +423,6 @@ def _without_dull_mark(row: str, place: int) -> str:
     """The row without the mark that unselected items have in the pointer's column."""
     dull = row[place : place + 1] in _DULL and row[place + 1 : place + 2] == " " and not row[:place].strip()
     return f"{row[:place]} {row[place + 1 :]}" if dull else row
-
-
-def _counted(rows: list[str], first: Item, others: list[Item], step: int) -> list[Item]:
-    """The items that continue the numbering of the pointed one. Another list near it has its own numbering."""
-    out: list[Item] = []
-    last = first
-    for item in others:
-        apart = any(not rows[at].strip() for at in range(item.row + 1, last.row))
-        if int(item.number) != int(last.number) + step or (item.number == "0" and apart):
-            break
-        out.append(item)
-        last = item
-    return out
-
-
-def _labels_alone(view: View, rows: list[str], at: int, column: int) -> list[str]:
-    """The rows without the dimmed or indented words below each choice and the empty rows between such choices. If
-    all rows except the pointed one are dimmed, that is only the style of the other choices.
-    """
-    end = below = _next(rows, at)
-    start = _begins(rows[below])
-    if start < column or not (start > column or is_faded(view.style(below, start))):
-        return rows
-    begins = [_begins(row) for row in rows]
-    set_in = [start > column for start in begins]
-    dull = [start >= 0 and is_faded(view.style(place, start)) for place, start in enumerate(begins)]
-    while end < len(rows) and (set_in[end] or dull[end]):
-        end += 1
-    by_look = any(dull[place] and not set_in[place] for place in range(below, end))
-    faded = [deep or (by_look and look) for deep, look in zip(set_in, dull, strict=True)]
-    heads = [
-        place for place, row in enumerate(rows[:-1])
-        if _begins(row) == column and (place == at or not faded[place]) and faded[_next(rows, place)]
-    ]  # fmt: skip
-    out = list(rows)
-    for place in heads:
-        end = _next(rows, place)
-        while end < len(rows) and faded[end]:
-            out[end] = list_rows.WRAPPED
-            end += 1
-        follows = _begins(rows[end]) == column if end < len(rows) else False
-        if place == at and heads == [at] and not follows:
-            return rows
-        if end + 1 in heads and not rows[end].strip():
-            out[end] = list_rows.WRAPPED
-    return out
-
-
-def _one_row_each(view: View, rows: list[str], pointed: int, column: int) -> list[str]:
-    """The rows without continuations of the label above, which had no room there and start like no new item. Where
-    the pointed label starts with a small letter, each new item can: only one row without any room left continues.
-    """
-    small = rows[pointed][column : column + 1].islower()
-    out = list(rows)
-    for at in range(1, len(rows)):
-        above = (out if small else rows)[at - 1]
-        begun = rows[at][column : column + 1].strip() and above[column : column + 1].strip()
-        aligned = begun and not rows[at][:column].strip()
-        goes_on = aligned and above != list_rows.WRAPPED and _GOES_ON.match(rows[at])
-        if goes_on and list_rows.is_full(view, at - 1, rows[at], 0 if small else numbers.ROOM):
-            out[at] = list_rows.WRAPPED
-    return out
-
-
-@lru_cache(maxsize=256)
-def _begins(row: str) -> int:
-    return next((place for place, char in enumerate(row) if char.isalnum() or char in "([{<\"'`"), -1)
-
-
-def _next(rows: list[str], at: int) -> int:
-    return next((place for place in range(at + 1, len(rows)) if rows[place] != list_rows.WRAPPED), len(rows) - 1)
 
 
 def _without_header(view: View, items: list[Item]) -> list[Item]:
@@ -595,41 +511,21 @@ def _asked_below(view: View, menu: Menu) -> bool:
     return below and (asks is not None or again) and not speaks("hint", "arrows", view.text())
 
 
-def _goes_on_from(rows: list[str], pattern: re.Pattern[str], at: int, below: Item) -> bool:
-    """Whether a choice of the same list is above this row, with only such rows between them."""
-    for up in range(at - 1, max(-1, at - 1 - numbers.EXPLAINED_ROWS), -1):
-        match = read_row(pattern, rows[up])
-        if match is None or match.start("label") < below.col - 2:
-            return False
-        mark = match["box"] or match["pointer"]
-        if mark:
-            return mark in _OPEN_MARKS and below.box in _OPEN_MARKS and item_of(up, match).col == below.col
-    return False
-
-
 def find_box_rows(view: View, rows: list[str], pattern: re.Pattern[str], below: int = -1) -> Menu | None:
     """Rows that all start with a mark. The filled one, or the one in another colour, has the focus."""
     block: list[Item] = []
     for at in range(len(rows) - 1, below, -1):
-        if rows[at] == list_rows.WRAPPED:
-            continue
         match = read_row(pattern, rows[at])
-        marked = match and (match["box"] or (match["pointer"] and match["pointer"] in list_rows.BOXES))
-        if match and marked and (not block or abs(item_of(at, match).col - block[-1].col) <= numbers.GROUP_INDENT):
-            item = item_of(at, match)
-            block.append(replace(item, pointed=False, box=item.box or match["pointer"] or ""))
-        elif block and match and (match.start("label") > block[-1].col or _goes_on_from(rows, pattern, at, block[-1])):
-            continue  # indented more: it explains or continues the choice above
-        elif len(block) >= 2:
+        if match and match["box"]:
+            head, spaced = item_of(at, match), at > 0 and not rows[at - 1].strip()
+            around = Rows(view, rows, pattern, head, bool(head.number), True, numbers.GROUP_INDENT, spaced=spaced)
+            block = [*reversed(around.items(range(at - 1, below, -1))), head]
+        if len(block) > 1:
             break
-        elif rows[at].strip():
-            block = []
     whole, block = block, [item for item in block if not view.style(item.row, item.col) & STRIKE]  # cannot be taken
-    if len(block) < 2:
+    if len(block) < 2 or any(item.box in "✘✗✖✕" for item in block):  # a report of what passed and failed
         return None
-    if any(item.box in "✘✗✖✕" for item in block):
-        return None  # a report of what passed and failed
-    items = tuple(list_rows.honest(list(reversed(block))))
+    items = tuple(list_rows.honest(block))
     if any(item.label.startswith("▌") for item in items):
         return Menu(items, -1, "mark")  # a button made of blocks: only its colour shows its state
     filled = [at for at, item in enumerate(items) if item.checked]
