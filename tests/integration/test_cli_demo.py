@@ -5,17 +5,19 @@ from __future__ import annotations
 import os
 import pty
 import re
+import signal
 import sys
 import threading
 from functools import partial
 
+import pytest
 from tests.support.hubs import HubProcess, hub_process, with_page
-from tests.support.sessions import end_sessions
+from tests.support.sessions import end_sessions, host_pids, processes_of
 from tests.support.terminal import Terminal
 from tests.support.waiting import wait_for
 from tests.support.zygotes import zygotes
 
-from atlasbridge.cli.demo import NEXT, WHERE
+from atlasbridge.cli.demo import NEXT, PATIENCE_S, WHERE
 
 ANSWERS = [
     ("yes_no", "y"),
@@ -40,6 +42,44 @@ def test_the_demo_says_what_to_try_next_and_leaves_no_process_behind() -> None:
         assert "Next, your own tool:" in terminal.text()
         assert "you can also answer at" not in terminal.text()  # at a page that ends with the demo
         wait_for(lambda: not hub.pid and not zygotes(hub.home.root), "the end of its processes")
+
+
+def test_a_demo_whose_terminal_disappears_ends_with_all_that_it_started() -> None:
+    with hub_process(start=False) as hub, Terminal(hub.command("demo"), hub.home.root, 24, 80) as terminal:
+        terminal.wait_for("Run it?")
+        wait_for(lambda: hub.pid)
+        terminal.hang_up()
+        wait_for(lambda: not processes_of(hub.home.root), "the end of its processes")
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_the_agent_of_the_demo_ends_with_it(number: int) -> None:
+    with hub_process() as hub, Terminal(hub.command("demo"), hub.home.root, 24, 80) as terminal:
+        terminal.wait_for("Run it?")
+        terminal.kill(number)
+        wait_for(lambda: not host_pids(hub.home.root), "the end of its session")
+
+
+def test_a_demo_that_was_detached_goes_on_elsewhere() -> None:
+    with hub_process() as hub, Terminal(hub.command("demo"), hub.home.root, 24, 80) as terminal:
+        wait_for(hub.is_asked)
+        terminal.type(b"\x1dd")
+        assert terminal.wait_exit() == 120
+        assert "That was the demo" not in terminal.text()
+        with Terminal(hub.command("attach", "demo"), hub.home.root, 24, 80) as again:
+            again.wait_for("Run it?")
+            again.type(b"n\r")
+            again.wait_for("Then I skip the tests.")
+            again.type(b"\x03")
+            assert again.wait_exit() == 130
+
+
+def test_a_tour_that_is_broken_off_answers_no_more() -> None:
+    with hub_process(start=False) as hub, Terminal(hub.command("demo", "--tour"), hub.home.root, 24, 80) as terminal:
+        terminal.wait_for("Run it?")
+        terminal.type(b"\x03")
+        assert terminal.wait_exit() == 130
+        wait_for(lambda: not processes_of(hub.home.root), "the end of its processes", deadline_s=PATIENCE_S / 2)
 
 
 def test_keys_typed_before_the_demo_starts_answer_nothing() -> None:

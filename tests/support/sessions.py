@@ -59,15 +59,25 @@ def end_sessions(home: Path) -> None:
 
 def end_all(home: Path) -> None:
     """Whatever was started for this home, a hub that is just coming up included: its environment says whose it is."""
-    marks = [f"ATLASBRIDGE_HOME={home}\0".encode()]
-    marks += [
-        f"{MARK}={path.stem}".encode() for path in (home / "sessions").glob("*.sock")
-    ]  # tools, and what they left
+    marks = _marks(home)
     end_sessions(home)
-    while pids := [pid for pid in _processes() if any(mark in _environ(pid) + b"\0" for mark in marks)]:
+    while pids := _marked(marks):
         for pid in pids:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
+
+
+def processes_of(home: Path) -> list[int]:
+    return _marked(_marks(home))
+
+
+def _marks(home: Path) -> list[bytes]:
+    tools = [f"{MARK}={path.stem}".encode() for path in (home / "sessions").glob("*.sock")]  # and what they left
+    return [f"ATLASBRIDGE_HOME={home}\0".encode(), *tools]
+
+
+def _marked(marks: list[bytes]) -> list[int]:
+    return [pid for pid in _processes() if any(mark in _environ(pid) + b"\0" for mark in marks)]
 
 
 def _processes() -> list[int]:

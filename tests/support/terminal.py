@@ -148,6 +148,13 @@ class Terminal:
     def kill(self, number: int = signal.SIGKILL) -> None:
         os.kill(self.pid, number)
 
+    def hang_up(self) -> None:
+        """The terminal disappears, as with the window or the connection that it was in; the program is told."""
+        os.close(self.master)
+        self.master = -1
+        os.waitpid(self.pid, 0)
+        self.status = 128 + signal.SIGHUP
+
     def close(self) -> None:
         with contextlib.suppress(OSError):
             os.close(self.master)

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 
 import click
 
@@ -15,6 +18,7 @@ from atlasbridge.cli.run import needs_unix, own_name
 from atlasbridge.core.errors import AtlasBridgeError, HubUnavailable
 from atlasbridge.core.home import Home
 from atlasbridge.core.process import own_environ, own_python
+from atlasbridge.core.tty import LEFT
 
 WHERE = """A sample agent starts now. It asks six
 questions and changes nothing: a
@@ -51,18 +55,50 @@ def command(quiet: bool, tour: bool) -> int:
     if not quiet:
         click.echo(WHERE.format(us=own_name()))
     sys.stdout.flush()
-    if tour:
-        words = own_python("atlasbridge.cli.demo", "demo")
-        subprocess.Popen(words, env=own_environ(os.environ), stdin=subprocess.DEVNULL, start_new_session=True)
     os.environ["ATLASBRIDGE_SESSION_ZYGOTE"] = "0"  # a fork server for one session would remain running
-    status = run(["--name", "demo", "--", *own_python("atlasbridge.lab.demo_agent")], announce=had_hub)
-    if not quiet:
-        narrow = len(own_name()) > shutil.get_terminal_size().columns - len("   run claude")
-        click.echo(NEXT.format(us=own_name(), wrap="\\\n    " if narrow else ""))
-        sys.stdout.flush()
-    if not had_hub:
-        _stop_idle_hub(place)
+    if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:  # respects `nohup`
+        signal.signal(signal.SIGHUP, lambda *_: sys.exit(128 + signal.SIGHUP))
+    detached = False
+    try:
+        with _tour() if tour else nullcontext(), _lifeline() as (reader, writer):
+            agent = own_python("atlasbridge.lab.demo_agent", str(reader), str(writer))
+            status = run(["--name", "demo", "--", *agent], announce=had_hub)
+            detached = status == LEFT and sys.stdin.isatty()  # by its person; the terminal has not disappeared
+            if detached:
+                os.write(writer, b"stay")
+        if not (detached or quiet):
+            narrow = len(own_name()) > shutil.get_terminal_size().columns - len("   run claude")
+            click.echo(NEXT.format(us=own_name(), wrap="\\\n    " if narrow else ""))
+            sys.stdout.flush()
+    finally:
+        if not (detached or had_hub):
+            _stop_idle_hub(place)
     return status
+
+
+@contextmanager
+def _tour() -> Iterator[None]:
+    """Another process answers, like a person at another terminal."""
+    words = own_python("atlasbridge.cli.demo", "demo")
+    with subprocess.Popen(words, env=own_environ(os.environ), stdin=subprocess.DEVNULL, start_new_session=True) as it:
+        try:
+            yield
+        finally:
+            it.terminate()
+
+
+@contextmanager
+def _lifeline() -> Iterator[tuple[int, int]]:
+    """A pipe by which the sample agent notices that the demo has ended, in whatever way. Both ends are inheritable: the
+    session host closes such descriptors, and the agent closes the writing end."""
+    reader, writer = os.pipe()
+    for fd in (reader, writer):
+        os.set_inheritable(fd, True)
+    try:
+        yield reader, writer
+    finally:
+        os.close(reader)
+        os.close(writer)
 
 
 def _drop_typed_ahead() -> None:

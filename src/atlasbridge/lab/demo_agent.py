@@ -88,10 +88,19 @@ def end_at_ctrl_c() -> None:
     os._exit(130)
 
 
+def end_with_the_demo(reader: int, writer: int) -> None:
+    """A session goes on when its terminal disappears; this one must not. The demo writes a word if its person has
+    detached it."""
+    os.close(writer)
+    if not os.read(reader, 1):
+        os._exit(129)
+
+
 if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # it can be ignored, as in a job in the background
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     threading.Thread(target=end_at_ctrl_c, daemon=True).start()
+    threading.Thread(target=end_with_the_demo, args=map(int, sys.argv[1:]), daemon=True).start()
     try:
         sys.exit(main())
     except EOFError:
