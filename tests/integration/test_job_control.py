@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import shlex
@@ -9,13 +10,19 @@ import shutil
 import signal
 import subprocess
 import sys
+import termios
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.support.sessions import terminal_is_lent, tool_pid, wait_no_session
 from tests.support.terminal import ATLASBRIDGE, PYTHON, Terminal, run_in
 from tests.support.waiting import wait_for
+
+from atlasbridge.core.client.client import RawTerminal
+from atlasbridge.os.tty.posix import PosixPTY
+from ptypool.process import open_terminal
 
 RUN = f"{PYTHON} -m atlasbridge run --no-hub -- "
 LISTENS = """
@@ -150,6 +157,39 @@ def test_a_script_around_the_client_stops_with_it(home: Path) -> None:
         terminal.wait_raw()
         terminal.type(b"\x04")
         terminal.wait_for("around\n")
+
+
+def test_a_program_that_ends_as_soon_as_it_is_continued_has_not_stopped_again() -> None:
+    pty = PosixPTY.spawn(("sh", "-c", "kill -STOP $$"))
+    wait_for(lambda: pty.poll() is None and pty.stopped(), "the program to stop")
+    pty.signal(signal.SIGCONT)
+    assert not pty.stopped()
+    assert wait_for(lambda: pty.poll() is not None, "its end")
+    pty.close()
+
+
+def test_keys_typed_as_soon_as_the_terminal_is_raw_are_not_taken_for_earlier_ones(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The earlier ones have been shown by the terminal: the tool's does not show them again."""
+    master, slave = open_terminal((24, 80), None)
+    set_terminal = termios.tcsetattr
+
+    def type_when_raw(fd: int, when: int, attributes: list[Any]) -> None:
+        set_terminal(fd, when, attributes)
+        if not attributes[3] & (termios.ICANON | termios.ECHO | termios.ISIG):
+            os.write(master, b"late")
+            wait_for(lambda: len("early" + "late") == fcntl.ioctl(slave, termios.FIONREAD, bytes(4))[0], "the keys")
+
+    os.write(master, b"early")
+    assert os.read(master, 99) == b"early", "shown by the terminal"
+    monkeypatch.setattr(termios, "tcsetattr", type_when_raw)
+    terminal = RawTerminal(slave)
+    assert terminal.enter() == len("early")
+    assert os.read(slave, 99) == b"earlylate"
+    terminal.close()
+    os.close(master)
+    os.close(slave)
 
 
 def test_where_nobody_could_continue_it_the_client_does_not_stop(home: Path) -> None:

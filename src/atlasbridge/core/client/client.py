@@ -81,9 +81,16 @@ class RawTerminal:
         self._terminal_restorer = _start_terminal_restorer(fd, _stty_words(self._saved))
         self._entered = False
 
-    def enter(self) -> None:
-        termios.tcsetattr(self._fd, termios.TCSADRAIN, raw_attributes(self._saved))
+    def enter(self) -> int:
+        """Returns the number of bytes that were typed before. The kernel counts them only without lines; the echo is
+        switched off afterwards, so that the terminal has shown all of them and none of the later ones."""
+        without_lines = [*self._saved]
+        without_lines[_LFLAG] &= ~termios.ICANON
+        termios.tcsetattr(self._fd, termios.TCSADRAIN, without_lines)
+        told = fcntl.ioctl(self._fd, termios.FIONREAD, b"\0" * 4)
+        termios.tcsetattr(self._fd, termios.TCSANOW, raw_attributes(self._saved))
         self._entered = True
+        return int.from_bytes(told, sys.byteorder)
 
     @property
     def end_of_file(self) -> int:
@@ -256,30 +263,15 @@ class Client:
     def _attach(self, back: bool = False) -> None:
         """`back`: this terminal left because the tool had stopped; the tool continues as soon as its terminal is
         back."""
+        greeting: dict[str, str | int] = {"m": "attach", "past": self._past, "back": back, "steal": self._steal}
         if self._terminal is not None:
-            self._terminal.enter()
-        greeting: dict[str, str | int] = {
-            "m": "attach",
-            "past": self._past,
-            "back": back,
-            "steal": self._steal,
-            **self._typed_ahead(),
-            **_size_fields(terminal_size()),
-        }
+            ahead = self._terminal.enter()
+            if not self._was_shown:  # the kernel has replaced each end-of-file character by NUL; the host restores them
+                greeting |= {"ahead": ahead, "eof": self._terminal.end_of_file}
+        greeting |= _size_fields(terminal_size())
         send_with_fds(self._connection, wire.encode_plain(greeting), (0, 1))
         self._past = self._steal = False
         self._attached = self._was_shown = True
-
-    def _typed_ahead(self) -> dict[str, int]:
-        """The number of bytes that were typed while the terminal was still in line mode. The kernel has replaced each
-        end-of-file character by NUL; the host restores them."""
-        if self._terminal is None or self._was_shown:
-            return {}
-        try:
-            told = fcntl.ioctl(0, termios.FIONREAD, b"\0" * 4)
-        except OSError:
-            return {}
-        return {"ahead": int.from_bytes(told, sys.byteorder), "eof": self._terminal.end_of_file}
 
     def _wait(self) -> Ending:
         waiter = select.poll()

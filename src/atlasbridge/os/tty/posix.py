@@ -14,6 +14,7 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Self
 
+from atlasbridge.core.fast_imports import signal
 from atlasbridge.core.tty import LineFlags, Size, SpawnRefused
 from atlasbridge.os.tty.base import BasePTY
 from ptypool.errors import SpawnFailed
@@ -174,7 +175,11 @@ class PosixPTY(BasePTY):
 
     def signal(self, number: int) -> None:
         with contextlib.suppress(OSError):
-            os.killpg(os.tcgetpgrp(self._master), number)
+            group = os.tcgetpgrp(self._master)
+            if number == signal.SIGCONT and group == self.pid:
+                with self._reaping:
+                    self._stopped = False  # a program that ends at once is no longer reported as continued
+            os.killpg(group, number)
 
     def poll(self) -> int | None:
         with self._reaping:  # several threads ask, but a child can be reaped only once
