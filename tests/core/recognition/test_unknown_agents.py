@@ -8,7 +8,7 @@ import re
 import pytest
 from tests.support.playbook import BLIND, POLLING, TICKING, Nothing, Playbook, Raised
 
-from atlasbridge.core.detection.events import ProbeAnswer, RaisePrompt
+from atlasbridge.core.detection.events import ProbeAnswer, ProbeState, RaisePrompt
 from atlasbridge.core.prompt.answer import decide_answer, encode_answer
 from atlasbridge.core.prompt.keys import Shows
 from atlasbridge.core.prompt.model import Answer
@@ -40,6 +40,19 @@ def test_a_spinner_beside_a_dialog_does_not_hide_it(dialog: str) -> None:
     for mark in "⠋⠙⠹⠸⠼":
         play = play >> 0.1 >> f"\x1b7\x1b[H{mark}\x1b8"
     assert play << Raised("multiple_choice")
+
+
+def test_a_spinner_does_not_hide_a_dialog_whose_keys_are_looked_for_between_sleeps() -> None:
+    rows = (" Shell wants to run a command:", "", " touch made.txt", "", " → [1] Approve once", "   [2] Reject", "")
+    listed = "\n".join(
+        [f"╭─ approval {EDGE[11:]}╮", *(f"│{row:<78}│" for row in (*rows, "   ▲/▼ select  1/2 choose  ↵ confirm"))]
+    )
+    dialog = f"\n• Using Shell\n{listed}\n╰{EDGE}╯\n{BAR}\nagent (model)  ~/work\n  context: 0 %"
+    play = Playbook(ProbeAnswer(ProbeState.BUSY, "runs", echo=False, canonical=False)) >> HIDE + dialog
+    for mark in "⠋⠙⠹⠸⠼⠴⠦⠧" * 4:
+        play = play >> 0.1 >> f"\x1b7\x1b[2;1H{mark}\x1b8"
+    assert play << Raised("multiple_choice", "touch made.txt")
+    assert [choice.refuses for choice in play.prompt.choices] == [False, True]
 
 
 @pytest.mark.parametrize("box", [FRAMED, RULED])

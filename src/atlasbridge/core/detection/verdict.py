@@ -196,24 +196,21 @@ def _reads_unseen(case: Situation) -> bool:
     """Whether a program reads although no reader is visible (a loop that sleeps, a process of another session): the
     terminal is in a mode that only a reader of keys needs, and the screen shows a certain question.
     """
-    keys = case.probe.canonical is False
     secret = case.hidden and bool(case.found.constraints.get("secret"))
-    may_read = (keys or secret) and not case.probe.certain and not case.dialect.idles and not case.shows
-    least = KNOWN if case.probe.sleeps else SURE
-    sure = case.found.score >= least and _asks_in_words(case.found) and not case.idle
-    return may_read and sure and case.moment.calm_s >= case.patience.unseen_s
+    may_read = (case.probe.canonical is False or secret) and not (
+        case.probe.certain or case.dialect.idles or case.shows
+    )
+    sure = case.found.score >= (KNOWN if case.probe.sleeps else SURE) and not case.idle
+    decides = any(choice.refuses or choice.always for choice in case.found.choices)
+    still_s = case.moment.settled_s if decides else case.moment.calm_s  # a spinner can turn beside what decides
+    rows = (case.found.question or case.found.core).split("\n")  # a pointed row can be a step of what the program does
+    asks = not case.found.structural or decides or any(row.rstrip().endswith(_ASKS) for row in rows)
+    return may_read and sure and asks and still_s >= case.patience.unseen_s
 
 
 def _may_look_at_keys(case: Situation) -> bool:
     raw = case.probe.sleeps and case.probe.canonical is False and not case.shows and not case.dialect.idles
     return raw and case.found.rule != PASSING and case.moment.calm_s >= case.patience.stranger_s
-
-
-def _asks_in_words(found: Finding) -> bool:
-    """Whether it says that it asks. Rows with one pointed out can be the steps of what a busy program does."""
-    rows = (found.question or found.core).split("\n")
-    decides = any(choice.refuses or choice.always for choice in found.choices)
-    return not found.structural or decides or any(row.rstrip().endswith(_ASKS) for row in rows)
 
 
 def _may_count_down(case: Situation) -> bool:
