@@ -81,7 +81,7 @@ SENTENCES = [
         "You can keep (l)ocal [working copy], take (o)ther [merge rev], or leave (u)nresolved.\nWhat do you want? ",
         ["l", "o", "u"],
     ),
-    ("(p) postpone, (df) show diff, (e)dit file, (m)erge, (q)uit: ", ["e", "m", "q"]),
+    ("(p) postpone, (df) show diff, (e)dit file, (m)erge, (q)uit: ", ["p", "df", "e", "m", "q"]),
     ('"f" already exists.\na)utorename A)utorename-all o)verwrite O)verwrite-all q)uit (aAoOq): ', list("aAoOq")),
     ("(1/2) Stage this hunk [y,n,q,a,d,j,J,g,/,e,?]? ", list("ynqadjJg/e?")),
     ("zsh: correct 'ecoh' to 'echo' [nyae]? ", list("nyae")),
@@ -357,6 +357,7 @@ LISTED = [
     "What would you like to do?\n  [1] Rebuild everything from scratch, which takes about an hour in all\n  [2] Only"
     " what changed\n  [0] Nothing\n> ",
     "<1> alpha\n<2> beta\nSelect: ",
+    "#1 alpha\n#2 beta\nSelect: ",
     "1、新建\n2、打开\n请输入选项：",
     "（1）追加\n（2）削除\nどれにしますか？ ",
 ]
@@ -366,6 +367,16 @@ LISTED = [
 def test_a_typed_list_is_read_whatever_its_rows_look_like(drawn: str) -> None:
     play = Playbook() >> drawn >> 0.2 << Raised("multiple_choice")
     assert [choice.value for choice in play.prompt.choices if choice.value != "0"] == ["1", "2"]
+
+
+def test_a_list_is_counted_in_roman_numerals_too() -> None:
+    play = Playbook() >> " i) alpha\n ii) beta\niii) gamma\n iv) delta\nWhich? " >> 0.2 << Raised("multiple_choice")
+    assert [(choice.value, choice.label) for choice in play.prompt.choices][::3] == [("i", "alpha"), ("iv", "delta")]
+
+
+@pytest.mark.parametrize("line", ["City, State: ", "Enter path/to/file: ", "Save file? (a-z) ", "Use and/or: "])
+def test_words_without_brackets_are_choices_only_where_nothing_else_is_meant(line: str) -> None:
+    assert not (Playbook() >> line >> 1.0 << Raised("free_text")).prompt.choices
 
 
 def test_a_list_that_ends_with_a_way_out_is_a_menu_above_a_blank_row_too() -> None:
@@ -488,6 +499,11 @@ BY_SHAPE = [
     ("Apply this hunk? [ynW], or ? for help: ", "multiple_choice", "ynW", ""),
     ("Ignore (i), Replace (r), quit (q)? ", "multiple_choice", "irq", ""),
     ("Allow [a]lways, [o]nce, [n]ever? ", "multiple_choice", "aon", ""),
+    ("Move or shoot? (m-s) ", "multiple_choice", "ms", ""),
+    ("Which one (i/ii/iii)? ", "multiple_choice", ["i", "ii", "iii"], ""),
+    ("Abort, Retry, Fail? ", "multiple_choice", ["Abort", "Retry", "Fail"], ""),
+    ("Size a/b/(none): ", "multiple_choice", ["a", "b", "none"], ["none"]),
+    ("Proceed ([y]/n)? ", "yes_no", "yn", "y"),
 ]
 
 
@@ -498,7 +514,7 @@ def test_what_a_line_offers_is_read_by_its_shape(
     play = Playbook() >> line >> 0.2 << Raised(kind, line.strip())
     assert [choice.value for choice in play.prompt.choices] == list(values)
     assert [choice.value for choice in play.prompt.choices if choice.default] == list(default)
-    assert {choice.value for choice in play.prompt.choices if choice.refuses} <= {"n", "N", "c", "q"}
+    assert {choice.value for choice in play.prompt.choices if choice.refuses} <= {"n", "N", "c", "q", "Abort", "none"}
 
 
 @pytest.mark.parametrize("line", ["How many file(s)? ", "How is (s)he called: ", "Step (1/2): "])

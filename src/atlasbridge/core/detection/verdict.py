@@ -241,15 +241,18 @@ def _only_shows(case: Situation) -> bool:
     return visibly and (case.found.score < MEDIUM or case.probe.serves)
 
 
-def _silence(case: Situation) -> str:
+def _silence(case: Situation) -> float:
     """How long nothing must change if the probe knows nothing and nothing asks: short only after an unfinished line."""
     if case.found.rule == "silent":
-        return "wordless"
+        return case.patience.wordless_s
     below = case.found.detached or case.dialect.idles or case.moment.rewritten >= REWRITTEN
-    return "pause" if below else "silence"
+    return case.patience.pause_s if below else case.patience.silence_s
 
 
 _DISPLAY = "a list without a question, while something changes"
+_GOES_ON = "nothing that is recognised in a live display, or a question that continues by itself"
+_SHOWS = "a live display without a line at its foot, or a line above the cursor of a program that serves others"
+_SAYS_NOTHING = "no output, a drawn screen without a question, or a line above the cursor that asks nothing"
 
 EVIDENCE: dict[str, Holds] = {
     "anything": lambda case: True,
@@ -269,11 +272,7 @@ EVIDENCE: dict[str, Holds] = {
         case.moment.attended and case.found.score < KNOWN
     ),
     "no output yet": lambda case: case.found.rule == "silent",
-    "nothing that is recognised, in a live display": lambda case: case.unclear and case.shows,
-    "a question that continues by itself": lambda case: case.found.rule == PASSING,
-    "a drawn screen on which nothing is recognised": lambda case: case.found.rule == DRAWN_SCREEN,
-    "an idle input box": lambda case: case.idle,
-    "a question": lambda case: not case.idle,
+    _GOES_ON: lambda case: (case.unclear and case.shows) or case.found.rule == PASSING,
     "a line, while something changes": _moves,
     _DISPLAY: lambda case: (
         case.found.foot >= 0
@@ -288,9 +287,10 @@ EVIDENCE: dict[str, Holds] = {
     "a screen that this tool's dialect does not know": lambda case: (
         case.dialect.idles and (case.found.score < KNOWN or case.found.detached)
     ),
-    "a live display without a line at its foot": lambda case: case.shows and case.found.rule != FOOTER,
-    "a line above the cursor, in a program that also serves others": _only_shows,
-    "a line above the cursor that asks nothing": lambda case: case.found.detached and case.found.score < MEDIUM,
+    _SHOWS: lambda case: (case.shows and case.found.rule != FOOTER) or _only_shows(case),
+    _SAYS_NOTHING: lambda case: (
+        case.found.rule in (DRAWN_SCREEN, "silent") or (case.found.detached and case.found.score < MEDIUM)
+    ),
     "an uncertain line, and a fast timer": lambda case: case.found.score < KNOWN and 0 < case.probe.period_s <= BRISK_S,
     "a line that asks": lambda case: case.found.score >= case.patience.threshold and not case.unclear,
     "nothing that is recognised, and the program also waits for others": lambda case: (
@@ -300,19 +300,18 @@ EVIDENCE: dict[str, Holds] = {
         not case.probe.timer or case.probe.command in case.dialect.screen_programs
     ),
     "a field to type into": lambda case: case.found.rule == DRAWN_FIELD,
-    "a line that hides what is typed": lambda case: case.hidden,
-    "a line that is echoed": lambda case: not case.hidden,
     "something that asks": lambda case: (
         bool(case.structured) or case.hidden or case.found.structural or case.found.score >= case.patience.threshold
     ),
-    "something that has changed meanwhile": lambda case: case.moment.calm_s < PATIENCE[_silence(case)](case),
-    "complete lines, and nothing asks": lambda case: _silence(case) == "pause",
-    "an unfinished line": lambda case: _silence(case) == "silence",
+    "something that has changed meanwhile": lambda case: case.moment.calm_s < _silence(case),
 }
 
-_PLAIN = "unseen around rests hidden display settle attended idle polling stranger silence wordless pause"
+_PLAIN = "unseen around rests display settle attended stranger silence"
 PATIENCE: dict[str, Seconds] = {
     **{name: attrgetter(f"patience.{name}_s") for name in _PLAIN.split()},
+    "rest": lambda case: case.patience.idle_s if case.idle else case.patience.polling_s,
+    "blind": lambda case: case.patience.hidden_s if case.hidden else case.patience.silence_s,
+    "long silence": _silence,
     "begun": lambda case: case.patience.polling_s if case.probe.canonical else case.patience.silence_s,
     "timer fired": lambda case: max(
         case.probe.period_s + FIRED_S, case.patience.tick_s if case.moment.rewritten >= REWRITTEN else 0.0
@@ -331,13 +330,11 @@ _RESTS = "an idle input box, and the program does nothing but run"
 _SLEEPS = "nothing changes, and it can read keys between sleeps"
 _WORKS = "the tool says that it works"
 _STRANGE = "a screen that this tool's dialect does not know"
-_DRAWN = "a drawn screen on which nothing is recognised"
 _ELSEWHERE = "nothing that is recognised, and the program also waits for others"
 
 TABLE: tuple[Row, ...] = (
     Row(_ANY, _WORKS, False, "the tool says that it works, and it is busy or has changed recently"),
-    Row(_BUSY, _AROUND, False, "it is busy, and the multiplexer around it has just asked", until_s="around"),
-    Row(_BUSY, _AROUND, True, "it is busy, but the multiplexer around it asks"),
+    Row(_BUSY, _AROUND, True, "it is busy, but the multiplexer around it asks", after_s="around"),
     Row(_BUSY, _UNSEEN, True, "it is busy, but its terminal takes keys and shows a question", after_s="unseen"),
     Row(_BUSY, _RESTS, True, "it runs, but its input box has not changed for a long time", after_s="rests"),
     Row(_BUSY, _SLEEPS, True, "it sleeps in short intervals, its terminal takes keys, nothing changes", "", "stranger"),
@@ -348,25 +345,17 @@ TABLE: tuple[Row, ...] = (
     Row(_WAITS, "nothing that is recognised, while someone types", False, "someone is typing"),
     Row(_WAITS, "the next command prompt of someone at the terminal", False, "commands are typed", until_s="attended"),
     Row(_WAITS, "no output yet", False, "it has only started, or asked the terminal something", "begun"),
-    Row(_WAITS, "nothing that is recognised, in a live display", False, "it displays and does not ask", "display"),
-    Row(_WAITS, "a question that continues by itself", False, "it says that it continues by itself", until_s="display"),
+    Row(_WAITS, _GOES_ON, False, "it displays, or says that it continues by itself", until_s="display"),
     Row((Who.READING, *_LOOP), _DISPLAY, False, "it may be a display that keeps drawing"),
     Row((Who.READING,), "anything", True, "a process blocks in read on the terminal"),
-    Row(_LOOP, "an idle input box", False, "an event loop that has only come to rest", until_s="idle"),
-    Row(_LOOP, "a question", False, "an event loop that has only come to rest", until_s="polling"),
+    Row(_LOOP, "anything", False, "an event loop that has only come to rest", until_s="rest"),
     Row(_LOOP, "a line, while something changes", False, "something changes beside the line"),
     Row(_LOOP, "a dialog with a number that may count down", False, "a number may count down"),
     Row(_LOOP, "a dialog, or the tool's own statement", True, "an event loop watches the terminal; a dialog is shown"),
     Row(_LOOP, _STRANGE, False, "a screen that the dialect does not know", until_s="stranger"),
     Row(_LOOP, _STRANGE, True, "a screen that the dialect does not know has not changed for a long time"),
-    Row(_LOOP, _DRAWN, False, "an unknown screen with a hidden cursor", until_s="stranger"),
-    Row(_LOOP, "no output yet", False, "an event loop that has written nothing", until_s="stranger"),
-    Row(_LOOP, "a live display without a line at its foot", False, "it displays and does not ask", until_s="display"),
-    Row(
-        _LOOP, "a line above the cursor, in a program that also serves others", False,
-        "an event loop that also takes lines, and nothing asks for one", until_s="display",
-    ),
-    Row(_LOOP, "a line above the cursor that asks nothing", False, "it reads keys, and nothing asks", "stranger"),
+    Row(_LOOP, _SAYS_NOTHING, False, "it reads keys, and nothing asks", until_s="stranger"),
+    Row(_LOOP, _SHOWS, False, "it displays, or serves others, and does not ask", until_s="display"),
     Row(_LOOP, "an uncertain line, and a fast timer", False, "it may only show progress", until_s="timer fired"),
     Row(_LOOP, "a line that asks", True, "an event loop watches the terminal, and a line asks"),
     Row(_LOOP, _ELSEWHERE, False, "a screen that asks nothing; the program also waits for others", until_s="silence"),
@@ -374,12 +363,9 @@ TABLE: tuple[Row, ...] = (
     Row(_LOOP, "a field to type into", True, "a field is shown, and nothing changes", after_s="silence"),
     Row(_LOOP, "anything", True, "an event loop with a timer that changes nothing", after_s="timer"),
     Row(_LOOP, "anything", False, "an event loop with a timer, and nothing asks"),
-    Row(_BLIND, "a line that hides what is typed", False, "the system cannot tell who reads", until_s="hidden"),
-    Row(_BLIND, "a line that is echoed", False, "the system cannot tell who reads", until_s="silence"),
+    Row(_BLIND, "anything", False, "the system cannot tell who reads", until_s="blind"),
     Row(_BLIND, "something that asks", True, "the system cannot tell, but something asks in silence"),
     Row(_BLIND, "something that has changed meanwhile", False, "the system cannot tell, and something changes"),
-    Row(_BLIND, "no output yet", True, "the system cannot tell; the program has written nothing", after_s="wordless"),
-    Row(_BLIND, "complete lines, and nothing asks", True, "the system cannot tell; a long silence", after_s="pause"),
-    Row(_BLIND, "an unfinished line", True, "the system cannot tell; silence after a line", after_s="silence"),
+    Row(_BLIND, "anything", True, "the system cannot tell; a long silence", after_s="long silence"),
     Row(_BLIND, "anything", False, "the system cannot tell, and nothing asks"),
 )  # fmt: skip

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import lru_cache
 from typing import Any
 
 from atlasbridge.core.patterns import lazy
 from atlasbridge.core.prompt.keys import ENTER, Step, When
 from atlasbridge.core.prompt.model import EXCERPT_LIMIT, Choice, FormField, PromptType, Subject
-from atlasbridge.core.recognition.question import Asked
+from atlasbridge.core.recognition.question import Asked, block
+from atlasbridge.core.screen.frames import unframed
 from atlasbridge.core.values import field, frozen
 
-_DRAWING = lazy(r"(?=.*[\u2500-\u259f\U0001fb00-\U0001fb3b])[^\w]*+$")  # only box drawing and blocks
-_BAR = lazy(r"(?:[╭┌╔╰└╚][─━═]*+\s?)?[─━═]{4,}+[╮╯┐┘╗╝]?|^[ \t]*+[╭┌╔╰└╚][─━═]*+\s?(?=.*[─━═]{4})")
-_SIDES = "│┃║┆┊╎▏▎▍▌▐▕█▆▄"
-_LEFT, _RIGHT = lazy(rf"^\s*+[{_SIDES}]\s*+"), lazy(rf"(?<!\s)\s*+[{_SIDES}]\s*+$")
-_LEFT_APART = lazy(rf"^\s*+[{_SIDES}](?:\s{{1,2}}|$)")
-_RIGHT_APART = lazy(rf"(?<!\s)\s{{2,}}+[{_SIDES}]\s*+$")
+_TWIG = lazy(r"[\s│]*[├└]─+ ")  # of a tree
+_DRAWING = "".join(map(chr, range(0x2500, 0x25A0))) + " "  # lines and blocks
 _KEYED = lazy(r"[\[(]\w[\])][\w ]*")  # words with their keys: `(Y)es / A(u)to rename all`
 _WORDLESS = 9  # letters of a row that says nothing: a mark, or the names of two answers
 DRAWN_FIELD = "drawn-field"  # a field to type into is on the screen, but its purpose is unknown
@@ -105,16 +101,9 @@ def compact(text: str) -> str:
 
 def without_drawing(text: str) -> str:
     """The text for a notification without frames and bars around the words. Signs between words stay."""
-    return compact("\n".join(map(_undrawn, text.split("\n"))))
-
-
-@lru_cache(maxsize=512)  # a row is still there at the next look
-def _undrawn(row: str) -> str:
-    row = _BAR.sub("", row)
-    framed = _LEFT.match(row) is not None and _RIGHT.search(row) is not None
-    row = _LEFT.sub("", row) if framed else _LEFT_APART.sub("", row)
-    row = _RIGHT.sub("", row) if framed else _RIGHT_APART.sub("", row)
-    return "" if _DRAWING.match(row) else row.rstrip()
+    lines = tuple(text.split("\n"))
+    rows = [line if _TWIG.match(line) else row for line, row in zip(lines, unframed(lines), strict=True)]
+    return compact(block([row for row in rows if row.strip(_DRAWING)]))
 
 
 def cut(text: str, context: bool = False) -> str:

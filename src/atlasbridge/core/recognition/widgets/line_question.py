@@ -18,115 +18,23 @@ from atlasbridge.core.prompt.vocabulary import first_label, speaks, spoken_in
 from atlasbridge.core.recognition import numbers
 from atlasbridge.core.recognition.dialect import POINTERS, Dialect, Rule, compiled, matches_any
 from atlasbridge.core.recognition.finding import ASKS_ABROAD, PASSING, Facts, Finding, compact, typed_line
-from atlasbridge.core.recognition.meaning import asks_for_secret, choice_of, is_always
+from atlasbridge.core.recognition.meaning import asks_for_secret, choice_of
 from atlasbridge.core.recognition.question import block, context_above, question_above, stands_alone
+from atlasbridge.core.recognition.widgets.offers import BRACKETS, SPAN, Offer, keyed_words, offers_in, says_yes_or_no
 from atlasbridge.core.screen.frames import is_drawn, unframed
 from atlasbridge.core.screen.view import View
 from atlasbridge.core.values import frozen, replace
 
-# The words and keys that a question offers: `(eu, us, ap)`, `[y,n,q,?]`, `(Y)es/(N)o`, `(df) Show diff`.
+# Yes or no: what to type for each.
 
-_CODED = lazy(r"(?<!\w)[\[(]([A-Za-z?]{1,3})[\])]\s+([^\s(),:][^(),:]{0,60}?)\s*(?=,|:|\?|$|[\[(])")
-_PAIRED = lazy(  # `0 = LOW, 1 = HIGH:`, `(y=save, n=discard)?`
-    r"(?<!\w)(\w)\s?=\s?([^\W\d_](?:[\w' -]{0,40}?\w)?)(?=\s*[,;/)\]:?]|\s+(?:and|or)\s|\s+\w\s?=|\s*$)"
-)
-_OFFER = r"(?:\^\w|\w\(\w{1,20}\)|\w=\w{1,20}|\[?\(?[\w?.*+!-]{1,24}\)?\]?)"  # one part of a group: `y`, `[yes]`
-_GROUP = lazy(rf"(?:[\[(<]|(?<!\w){{)\s?((?:{_OFFER}(?:\s*[,/|]\s*|\s+or\s+)){{1,30}}{_OFFER})\s?[\])}}>]")
-_KEYS = lazy(r"[\[(]((?:[^\s,\])]{1,2},){2,}[^\s,\])]{1,2})[\])]")  # `[y,n,j,J,/,e,?]`: any sign is a key
-_SLASHED = lazy(r"((?:[A-Z][A-Za-z']{1,15}/){1,5}[A-Z][A-Za-z']{1,15})\s*[?:]\s*$")  # `Retry/Ignore/Cancel?`
-_BEHIND = lazy(r"[?:]\s+((?:[\w?]{1,6}/){2,6}[\w?]{1,6})\W*$")  # `Merge? y/n/all/q`
-_DOTTED = lazy(r"[\[(]([a-zA-Z?]{2,14})(?:(?:\.{3}|…)[\])]|[\])],? or \?)")  # `[ynW...], or ? for more options:`
-_NAMED = lazy(r"\b(?:name|path|directory|folder|location)\b[^?]*$", re.IGNORECASE)
-_QUOTED = lazy(  # `Choose from 'small', 'large':`
-    r"\b(?:choose|select|enter|type|pick|one of|either)\b[^'\"`]{0,24}"
-    r"((?P<mark>['\"`])[\w.+-]{1,24}(?P=mark)(?:(?:\s*[,/|]|,?\s+or)\s*(?P=mark)[\w.+-]{1,24}(?P=mark))+)(.*)",
-    re.IGNORECASE,
-)
-_FRACTION = lazy(r"[\d.]++[a-zA-Z%]{0,3}+\s*+/\s*+[\d.]++[a-zA-Z%]{0,3}+")
-_SPELLED = lazy(r"(?<![\w'-])(?:[\w'-]*+[\[(]\w[\])][\w' -]*+)(?:\s*+[/,|]\s*+[\w'-]*+[\[(]\w[\])][\w' -]*+)+")
-_MARKED_WORD = lazy(
-    r"(?<![\w\])])[\[(]\w[\])][a-zA-Z'-]+(?:(?: [\w'-]+)*(?=\s{2,}|\s*(?:[,;/?:]|$)|\s(?:or|and)\s))?"
-    r"|(?<!\w)\w\)[a-z][a-z'-]{2,}|(?<!\w)'\w'[a-z]{2,}"
-)
-_KEY_BEHIND = lazy(
-    r"(?<![\w(])([^\W\d_][\w' -]{1,24}) ?[\[(]([^\W\d_])[\])](?=\s*[,;/|?:]|\s+or\s|\s+[A-Z]|\s*$)"
-)  # `Replace (r), `, `Accept(a) Edit(e)`
-_WORD_IN_H = lazy(r"^(?=[^aeiou]*[aeiou])[a-z]*+(?<=[cgpst]h)$|^(?:zsh|ksh|csh|tcsh|mksh|ssh|pwsh)$", re.IGNORECASE)
-_LETTERS = lazy(r"^(?>.*?\S\s).*[\[(]([a-zA-Z?]{2,14})[\])]\W*+\w?$")
-_YES_TOKEN = lazy(r"\byes\b", re.IGNORECASE)
-_NO_TOKEN = lazy(r"\bno\b", re.IGNORECASE)
 _QUOTED_YES = lazy(r"[\"'`“‘<](yes|y)[\"'`”’>]", re.IGNORECASE)
 _QUOTED_NO = lazy(r"[\"'`“‘<](no|n)[\"'`”’>]", re.IGNORECASE)
-_SPELLED_DEFAULT = lazy(r"[\[(](?:yes|no)[\])][\s:?>]*$")
-_ALONE = lazy(
-    r"\[(?:(y)(?:es)?\](?!es)|(n)o?\](?!o))|[\[(]default:? ?([yn])|[?:\]]\s*\((?:(y)(?:es)?|(n)o?)\)\W*$", re.IGNORECASE
-)
+_YES_AND_NO = lazy(r"\b(yes)\W{1,3}(?:or\W)?(no)\b|\b(no)\W{1,3}(?:or\W)?(yes)\b", re.IGNORECASE)
 _KEYS_BELOW = lazy(r"(?<!\S)(\^?[^\W\d_])\s{1,3}+([^\W\d_]{2,20})(?!\S)")
 _TOLD_YES = lazy(
     r"\b(?:type|enter|write|answer|only)(?:\s+in)?(?:\s+the word)?\s+[\"'`“‘<]?(yes)\b(?!\W{1,3}(?:or\W+)?no\b)",
     re.IGNORECASE,
 )
-
-
-def inline_choices(text: str) -> list[str]:
-    """The words that a question offers in brackets, as they are written."""
-    slashed = _SLASHED.match(text)
-    if slashed:
-        return slashed[1].split("/")
-    spelled = _SPELLED.search(text)
-    words = [word.strip() for word in re.split(r"\s*[/,|]\s*", spelled[0]) if word.strip()] if spelled else []
-    marked = marked_words(text)
-    if words or marked:
-        return marked if len(marked) > len(words) else words
-    keys = _KEYS.search(text)
-    if keys and _ends_asking(text[keys.end() :]):
-        return keys[1].split(",")
-    for match in reversed(list(_GROUP.finditer(text))):
-        if _FRACTION.fullmatch(match[1]):
-            continue  # counts, as in `(1/2)` and `(20/125k)`
-        if ("/" in match[1] and _NAMED.search(text[: match.start()])) or _SPAN.search(match[1]):
-            continue  # a path that is the default, or a range
-        words = [word for word in re.split(r"\s*[,/|]\s*|\s+or\s+", match[1]) if word]
-        if len(words) >= 2 and _ends_asking(text[match.end() :]):
-            return words
-    behind = _BEHIND.search(text)
-    if behind and {"y", "n"} <= set(behind[1].lower().split("/")):
-        return behind[1].split("/")
-    dotted = _DOTTED.search(text)
-    if dotted and _ends_asking(text[dotted.end() :]):
-        return list(dict.fromkeys(dotted[1]))
-    quoted = _QUOTED.search(text)
-    if quoted and _ends_asking(re.sub(r"[\[(].*?[\])]", "", quoted[3])):
-        return re.findall(r"[\w.+-]+(?=['\"`])", quoted[1])
-    letters = _LETTERS.search(text)
-    return list(letters[1].lower()) if letters and _are_keys(letters[1]) else []
-
-
-def _ends_asking(rest: str) -> bool:
-    """Whether only a default and signs follow, or words that end in a sign: `(1/2) and Enter:`."""
-    return not any(map(str.isalnum, rest)) or rest.rstrip().endswith((":", "?", ">", "]", ")"))
-
-
-def pairs_in(text: str) -> list[tuple[str, str]]:
-    """`1=yes, 0=no`: keys and their meanings. Names and values of other things have longer names: `CN=Ada, C=UK`."""
-    return [] if re.search(r"\w\w\s?=", text) else _PAIRED.findall(text)
-
-
-def marked_words(text: str) -> list[str]:
-    """`(m)odified or (d)eleted`, `a)utorename A)utorename-all`: words of a sentence, each with its key."""
-    found = (re.sub(r"^'(\w)'", r"(\1)", word) for word in _MARKED_WORD.findall(text))
-    words = [word if word[0] in "([" else f"({word}" for word in found]
-    words = words or [one[0] for one in _KEY_BEHIND.finditer(text) if one[2].lower() in one[1].lower()]
-    keys = {re.split(r"[(\[]", word, maxsplit=1)[1][0] for word in words}
-    return words if 2 <= len(words) == len(keys) else []
-
-
-def _are_keys(letters: str) -> bool:
-    """`yn`, `nyae`, `yaxH`, `abh`: each letter once, with y and n, a capital, or an h for help; not `Rome`, `bash`."""
-    once = len(set(letters.lower())) == len(letters)
-    marked = letters != letters.lower() and not letters.isupper() and not letters.istitle()
-    known = {"y", "n"} <= set(letters.lower()) or marked or letters.endswith(("h", "?"))
-    return once and known and not _WORD_IN_H.search(letters)
 
 
 def typing_hint(view: View) -> str:
@@ -149,29 +57,18 @@ def keys_below(view: View) -> list[tuple[str, str]]:
 
 
 def yes_no_choices(
-    text: str, rule: Rule, one_key: bool, raw: bool, clear: tuple[Step, ...], dialect: Dialect
+    text: str, rule: Rule, facts: Facts, single: bool, clear: tuple[Step, ...], dialect: Dialect
 ) -> tuple[Choice, ...]:
     yes, no = (rule.yes, rule.no) if rule.yes else spoken_words(text)
     default = _yes_no_default(text, yes, no)
-
-    def steps(word: str) -> tuple[Step, ...]:
-        if one_key or (raw and named_key(word)):
-            return (Step(named_key(word) or word[:1].encode()),)
-        if raw and len(word) == 1:
-            return (*clear, Step(word.encode(), When.MAY_LEAVE), Step(ENTER))  # many libraries need no Enter
-        return (*clear, *typed_line(word, raw))
-
     choices = [
-        Choice("y", "Yes" if len(yes) < 3 else yes, steps(yes), default=default == "y"),
-        Choice("n", "No" if len(no) < 2 else no, steps(no), refuses=True, default=default == "n"),
+        Choice("y", "Yes" if len(yes) < 3 else yes, (*clear, *typed_key(yes, facts, single)), default=default == "y"),
+        Choice("n", "No" if len(no) < 2 else no, (*clear, *typed_key(no, facts, single)), True, default=default == "n"),
     ]
-    for word in inline_choices(text):
-        plain = re.sub(r"[\[\]()]", "", word)
-        if not {plain.lower(), keyed(word)[0].lower()} & {"y", "n", "yes", "no", yes.lower(), no.lower()}:
-            key, label = (plain, word) if word == plain and "=" not in word else (keyed(word)[0], word)
-            value, label = (key, keyed(word)[1]) if "=" in word else (plain.lower(), label)
-            typed = () if word.startswith("[") else steps(key)
-            choices.append(Choice(value, label, typed, always=is_always(label, dialect)))
+    for offer in offers_in(text):
+        if not {offer.key.lower(), offer.label.lower()} & {"y", "n", "yes", "no", yes.lower(), no.lower()}:
+            typed = () if offer.own else (*clear, *typed_key(offer.key, facts, single))
+            choices.append(choice_of(offer.key, f"[{offer.label}]" if offer.own else offer.label, typed, dialect))
     return tuple(choices)
 
 
@@ -183,12 +80,10 @@ def spoken_words(text: str) -> tuple[str, str]:
     if told:
         refused = _QUOTED_NO.search(text)
         return told[1], refused[1] if refused else "NO" if told[1].isupper() else "no"
-    if _SPELLED_DEFAULT.search(text):
+    if default_in(text) in ("yes", "no"):
         return "yes", "no"
-    yes, no = _YES_TOKEN.search(text), _NO_TOKEN.search(text)
-    if yes and no and re.search(r"\byes\W{1,3}(?:or\W)?no\b|\bno\W{1,3}(?:or\W)?yes\b", text, re.IGNORECASE):
-        return yes[0], no[0]
-    return "y", "n"
+    pair = _YES_AND_NO.search(text)
+    return (pair[1] or pair[4], pair[2] or pair[3]) if pair else ("y", "n")
 
 
 def _yes_no_default(text: str, yes: str, no: str) -> str:
@@ -197,8 +92,9 @@ def _yes_no_default(text: str, yes: str, no: str) -> str:
         pair = re.search(rf"\b({re.escape(first)})\W*({re.escape(second)})\b", text, re.IGNORECASE)
         if pair and pair[1][0].isupper() != pair[2][0].isupper():
             return keys[pair[2][0].isupper()]
-    alone = _ALONE.search(text)
-    return next(group for group in alone.groups() if group).lower() if alone else ""
+    marked = next((offer.key for offer in offers_in(text) if offer.own), "")  # `[y]/n`
+    told = (marked or default_in(text)).lower()
+    return told[:1] if told in ("y", "yes", "n", "no") else ""
 
 
 # The line that asks, without text that is already filled in, and the prompt that it makes with the words above it.
@@ -210,7 +106,7 @@ _LIMIT = lazy(
     re.IGNORECASE,
 )
 _RANGE = lazy(r"[\[(](\d{1,4})\s*(?:-|–|\.\.|to)\s*(\d{1,4})(?:,[^\])]*)?[\])]")
-_DEFAULT = lazy(r"(?:\bdefault:?\s+|[\[(](?:default:?\s*)?)([^\]\[()]{1,60})[\])]\s*[:?>]?\s*$", re.IGNORECASE)
+_DEFAULT = lazy(r"(?:\bdefault:?\s+|[\[(](?:default[:=]?\s*)?)([^\]\[()]{1,60})[\])][\s:?>)]*$", re.IGNORECASE)
 _NO_DEFAULT = lazy(
     r"[/|,]|^\w+\s*-\s*\w+$|^(?:if|press|hit|optional|leave|e\.?g|for|or|enter|type|use|see)\b", re.IGNORECASE
 )
@@ -243,15 +139,12 @@ def line_finding(view: View, line: Line, facts: Facts, rule: str, kind: PromptTy
     return found
 
 
-def typed_key(key: str, facts: Facts) -> tuple[Step, ...]:
+def typed_key(key: str, facts: Facts, single: bool = False) -> tuple[Step, ...]:
     """The keys for a choice. A raw program can take a single key at once: Enter would answer the next prompt."""
-    if facts.canonical is False and (named := named_key(key)):
-        return (Step(named),)
-    if facts.one_key and len(key) == 1:
-        return (Step(key.encode()),)
-    if facts.canonical is False and len(key) == 1:
-        return (Step(key.encode(), When.MAY_LEAVE), Step(ENTER))
-    return typed_line(key, facts.canonical is False)
+    raw, named = facts.canonical is False, named_key(key)
+    if single or (raw and named) or (facts.one_key and len(key) == 1):
+        return (Step(named or key[:1].encode()),)
+    return (Step(key.encode(), When.MAY_LEAVE), Step(ENTER)) if raw and len(key) == 1 else typed_line(key, raw)
 
 
 def limits(text: str) -> dict[str, object]:
@@ -315,7 +208,9 @@ def _prefilled(text: str) -> tuple[str, str]:
         asked, value = text[: ends[-1]], text[ends[-1] :]
         return ("", "") if _ANGLED.search(asked) else (asked, value)
     found = _CHOICE_BEHIND.match(text)
-    offered = [word.strip("[]()").lower() for word in inline_choices(found["asked"])] if found else []
+    offered = (
+        [word.lower() for offer in offers_in(found["asked"]) for word in (offer.key, offer.label)] if found else []
+    )
     takes = found and (not offered or found["word"].lower() in offered)
     return (found["asked"], found["word"]) if found and takes else ("", "")
 
@@ -363,20 +258,20 @@ _GOES_ON = lazy(r"""\w[^\s*]*[\d)\]:][*'"]$""")  # `irb(main):002:1*`: the last 
 _EDGES = ("│", "┃", "║")
 _ENDS_QUESTION = lazy(r"[?:›»·…‣]")
 _COUNTED = lazy(
-    r"(?:^\s?|(?<=\s\s)(?!\s)|(?<=\t)(?!\s))[*>+#-]?\s*+(?:[\[(<{（]\s?)?(\d{1,3}|[A-Za-z])(?: or [A-Za-z])?"
+    r"(?:^\s?|(?<=\s\s)(?!\s)|(?<=\t)(?!\s))[*>+#-]?\s*+(?:[\[(<{（]\s?)?(\d{1,3}|[ivx]{2,4}|[A-Za-z])(?: or [A-Za-z])?"
     r"(?:(?:[\]).:>}]|\)\.|\s+(?:[-–—/=:]|[-=]?>|→)(?=\s))\s++|[、．）]\s*+)(\S++(?:\s++\S++)*?)(?=\s{2,}+[\[(]?(?:\d{1,3}|[A-Za-z])[\]).:]\s|\s*+$)"
 )
 _TABLED = lazy(r"^\s*+[*>]?\s*+(\d{1,3})\s{3,}+(\S.*)$")
-_UNSIGNED = lazy(r"^\s*+[*>]?\s*+(\d{1,3})\s++(\S.*)$")  # trusted only if the numbers are complete
+_UNSIGNED = lazy(r"^\s*+[*>#]?\s*+(\d{1,3})\s++(\S.*)$")  # trusted only if the numbers are complete
 _LETTERED = lazy(
     r"^\s{0,8}[\[(]([A-Za-z]{1,2}|\d)[\])]\s++(\S.*)$|^\s{2,8}([a-zA-Z])\s{2,}(?![:=-]\s)(\S.*)$"
     r"|^\s{0,8}[\[(](?=([A-Za-z])[\])])([A-Za-z])[\])]([a-z].*)$"  # `(q)  Quit and do nothing.`, `q  Quit`, `[Q]uit`
 )
+_ROMAN = ("i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix", "x")
 _SPEAKER = lazy(r"\S{2,}:\s+(?=\S)")  # `wandb: `, before the line and before each choice
 _COLUMN = lazy(r"(?:^\s*+|\s)[|│┃║](?=\s|$)")  # beside and between the columns of a table
 _WORDED = lazy(r"^\s{1,8}\[([\w.-]{2,24})\s*\]\s(\S.*)$")  # `  [mit  ] The MIT licence`
 _LEAVES = lazy(r"\s*+\W?[0qQxX]\W")
-_SPAN = lazy(r"\b(\d{1,3})\s?[-–]\s?(\d{1,3})\b")
 _OFFERS = lazy(  # the form of a line that asks for one of a list: `#?`, `y/n>`, `(1-4)`, `(a):`
     r"#\?|^\?#|^\w(?:/\w)+>|^\[[\w?]{2,}\]\W*$|\((?:\w/)+\w\)|[\[(]\d+\s*[-–]\s*\d+[\]),]|\((?:\w|\d+)\):?$"
 )
@@ -401,22 +296,19 @@ def recognise_line(view: View, facts: Facts, dialect: Dialect, strict: bool = Fa
     if strict:
         return None if line.detached else _on_full_screen(view, line, facts, dialect)
     ruled = by_rule(view, line, facts, dialect)
-    paired = len(pairs_in(line.text)) > 1  # the keys for yes and no are others than y and n
-    yes_no = ruled is not None and ruled.type is PromptType.TYPE_YES_NO and ruled.score >= numbers.SURE and not paired
+    yes_no = ruled is not None and ruled.type is PromptType.TYPE_YES_NO and ruled.score >= numbers.SURE
     if facts.canonical is not True and not yes_no and asks_for_secret(line.text, dialect):
         return finding_of(_SECRET, view, line, facts, dialect)
     ended = _reads_below(line, facts)
-    spelled = None if line.detached and not ended else spelled_out(view, line)
-    if ruled is not None and yes_no and not spelled:
+    keyed = [] if line.detached and not ended else keyed_choices(view, line)
+    other = bool(keyed) and not says_yes_or_no(keyed)
+    if ruled is not None and yes_no and not other:
         return ruled  # a list further up belongs to an earlier question
-    found = coded_finding(view, line, facts, dialect)
-    beside = (
-        spelled and marked_words(line.text) == spelled and not _SPAN.search(line.text)
-    )  # else the row above can be a list's own keys
-    found = None if beside else (None if spelled else found) or typed_list_finding(view, line, facts, dialect)
-    asks = not line.detached or (ended and spelled) or (line.text.endswith("?") and facts.canonical is False)
-    if found is None and asks and (spelled or ruled is None or ruled.type is PromptType.TYPE_FREE_TEXT):
-        found = offered_finding(view, line, facts, dialect, spelled)
+    own = bool(keyed) and keyed == keyed_words(line.text) and not SPAN.search(line.text)
+    found = None if own else typed_list_finding(view, line, facts, dialect)  # keys above it can be a list's own
+    asks = not line.detached or (ended and keyed) or (line.text.endswith("?") and facts.canonical is False)
+    if found is None and asks and (other or ruled is None or ruled.type is PromptType.TYPE_FREE_TEXT):
+        found = offered_finding(view, line, facts, dialect, keyed)
     found = found or ruled or _asked_over_command(view, line, facts, dialect) or plain_line(view, line, facts)
     told = _FINISHES.search(found.excerpt) if facts.canonical is False and not found.choices else None
     if told and found.type is PromptType.TYPE_FREE_TEXT:  # its Enter only begins another line
@@ -457,7 +349,7 @@ def _asked_above(view: View, line: Line, facts: Facts, dialect: Dialect) -> Line
     ruled = by_rule(view, replace(asked, text=f"{asked.text} {mark[0]}"), facts, dialect)
     kind, sure = (ruled.type, ruled.score > numbers.KNOWN_WORDS) if ruled else (None, False)
     names = sure and kind in (PromptType.TYPE_YES_NO, PromptType.TYPE_CONFIRM_ENTER)
-    names = names or (asked.text.endswith((":", "?", "]")) and len(inline_choices(asked.text)) > 1)
+    names = names or (asked.text.endswith((":", "?", "]")) and len(offers_in(asked.text)) > 1)
     return replace(asked, text=f"{asked.text} {line.text}", filled=line.filled) if names else line
 
 
@@ -534,14 +426,13 @@ def _reads_below(line: Line, facts: Facts) -> bool:
 
 def finding_of(rule: Rule, view: View, line: Line, facts: Facts, dialect: Dialect) -> Finding:
     found = line_finding(view, line, facts, rule.id, PromptType(rule.type), rule.score)
-    clear = found.text_steps
     if rule.type == "yes_no":
         raw = facts.canonical is False
         hint = typing_hint(view) if raw and not rule.yes else ""
         in_words = hint or _IN_WORDS.search(line.text)
-        one_key = ((rule.key or view.alternate) and raw and not in_words) or facts.one_key
-        asked = f"{line.text} {hint}".strip()
-        choices = yes_no_choices(asked, rule, one_key, raw, clear, dialect)
+        single = ((rule.key or view.alternate) and raw and not in_words) or facts.one_key
+        clear = () if single else found.text_steps
+        choices = yes_no_choices(f"{line.text} {hint}".strip(), rule, facts, single, clear, dialect)
         told = keys_below(view)[2:] if raw else []
         others = [choice_of(key, label, (Step(named_key(key) or key.encode()),), dialect) for key, label in told]
         found = replace(found, choices=(*choices, *others))
@@ -585,67 +476,44 @@ def plain_line(view: View, line: Line, facts: Facts) -> Finding:
     return replace(found, constraints={**found.constraints, "default": default}) if default else found
 
 
-def spelled_out(view: View, line: Line) -> list[str] | None:
-    """The words with marked keys, in the question or in the sentence above it, unless they are yes and no."""
-    words = marked_words(line.text)
-    if line.row > 0 and line.text.endswith(("?", ":", ")")):
-        above = marked_words(view.joined_text(view.line_start(line.row - 1), line.row))
-        words = [*above, *words] if not words or not set(above) & set(words) else words
-    return words if words and not any(keyed(word)[1].lower() in ("yes", "no") for word in words) else None
+def keyed_choices(view: View, line: Line) -> list[Offer]:
+    """The words with keys in the line, in the rows of its sentence above it, and in the sentence before."""
+    first = line.row
+    while first > 0 and view.lines[first - 1].rstrip().endswith(","):
+        first -= 1
+    own = keyed_words(" ".join([*map(str.strip, view.lines[first : line.row]), line.text]))
+    asks = first > 0 and line.text.endswith(("?", ":", ")"))
+    above = keyed_words(view.joined_text(view.line_start(first - 1), first)) if asks else []
+    same = {offer.key for offer in own} & {offer.key for offer in above}
+    return own if same or says_yes_or_no(above) else [*above, *own]
 
 
 def offered_finding(
-    view: View, line: Line, facts: Facts, dialect: Dialect, spelled: list[str] | None = None
+    view: View, line: Line, facts: Facts, dialect: Dialect, keyed: list[Offer] | None = None
 ) -> Finding | None:
     """A question whose choices are in the line itself: `(eu, us, ap) [eu]:`, `[y,n,q,?]?`, `(Y)es/(N)o/(A)ll`."""
-    words = spelled or inline_choices(line.text)
-    if len(words) < 2:
+    offers = keyed or offers_in(line.text)
+    if len(offers) < 2:
         return None
-    above = inline_choices(view.lines[line.row - 1]) if line.row and all(len(word) == 1 for word in words) else []
-    named = dict(zip(words, above, strict=False)) if [word[:1] for word in above] == words else {}  # `[s/i/l/p]?`
-    found = line_finding(view, line, facts, "offered", PromptType.TYPE_MULTIPLE_CHOICE, numbers.LIKELY)
-    default = "" if words[-1].endswith(f"({default_in(line.text)})") else default_in(line.text)
+    above = offers_in(view.lines[line.row - 1]) if line.row else []
+    if [one.label[:1] for one in above] == [offer.label for offer in offers]:  # `[s/i/l/p]?` below their words
+        offers = [replace(offer, label=one.label) for offer, one in zip(offers, above, strict=True)]
+    if says_yes_or_no(offers) and ", " not in line.text:
+        offers = [replace(offer, label=BRACKETS.sub("", offer.label)) for offer in offers]
+    score = numbers.SURE if keyed else numbers.LIKELY
+    found = line_finding(view, line, facts, "offered", PromptType.TYPE_MULTIPLE_CHOICE, score)
+    keys = [offer.key for offer in offers]
+    capital = [key for key in keys if len(key) == 1 and key.isupper() and key.lower() not in keys]
+    default = "" if offers[-1].label.endswith(f"({default_in(line.text)})") else default_in(line.text)
+    default = default or (capital[0] if len(capital) == 1 and "/".join(keys) in line.text else "")
+    single = facts.one_key or (view.alternate and facts.canonical is False)
     choices = []
-    cased = len({word.lower() for word in words}) < len(words) or len({keyed(word)[0] for word in words}) < len(words)
-    capital = [word for word in words if len(word) == 1 and word.isupper()]
-    default = default or (capital[0] if len(capital) == 1 and "/".join(words) in line.text and not cased else "")
-    for word in words:
-        key, label = keyed(word, as_written=bool(spelled) or ", " in line.text, cased=cased)
-        label = named.get(word, label)
-        single = facts.one_key or (view.alternate and facts.canonical is False)
-        steps = (Step(named_key(key) or key.encode()),) if single else (*found.text_steps, *typed_key(key, facts))
-        is_default = default.lower() in (key.lower(), label.lower()) if default else False
-        choices.append(choice_of(key, label, steps, dialect, is_default))
+    for offer in offers:
+        steps = (*(() if single else found.text_steps), *typed_key(offer.key, facts, single))
+        is_default = default != "" and default.lower() in (offer.key.lower(), offer.label.lower())
+        choices.append(choice_of(offer.key, offer.label, steps, dialect, is_default))
     every = dialect.idles and any(choice.label.lower() == "all" for choice in choices)  # "all" is explained elsewhere
     return replace(found, choices=tuple(choices), whole=found.whole and not every)
-
-
-def coded_finding(view: View, line: Line, facts: Facts, dialect: Dialect) -> Finding | None:
-    """`(p) Postpone, (df) Show diff, (e) Edit:` in the line and in the rows of its sentence above it."""
-    items = _CODED.findall(line.text) if line.text.endswith((":", "?")) and not line.detached else []
-    items = items or ([] if line.detached else pairs_in(line.text))
-    for at in range(line.row - 1, -1, -1):
-        above = _CODED.findall(view.lines[at]) if items else []
-        if not above or not view.lines[at].rstrip().endswith(","):
-            break
-        items = above + items
-    if len(items) < 2 or len(dict(items)) < len(items):
-        return None
-    found = line_finding(view, line, facts, "coded", PromptType.TYPE_MULTIPLE_CHOICE, numbers.SURE)
-    choices = [choice_of(key, label, (*found.text_steps, *typed_key(key, facts)), dialect) for key, label in items]
-    return replace(found, choices=tuple(choices))
-
-
-def keyed(word: str, as_written: bool = False, cased: bool = False) -> tuple[str, str]:
-    """The key and label of a word: `(D)on't ask` gives d and Don't ask. With `cased`, case differs."""
-    marked = re.search(r"[\[(](\w)[\])]", word)
-    if marked and len(word) > 3:
-        label = word if as_written else word.replace(marked[0], marked[1]).strip()
-        return marked[1] if cased else marked[1].lower(), label
-    short = re.fullmatch(r"(\w)\((\w+)\)", word)  # `d(iff)`
-    plain = word.strip("[]() ")
-    key, equal, label = plain.partition("=")  # `a=always`
-    return (short[1], short[1] + short[2]) if short else (key, label) if equal else (plain, plain)
 
 
 @frozen
@@ -706,8 +574,8 @@ def _in_order(items: dict[str, str], signed: bool) -> tuple[tuple[str, str], ...
     row by row or have a sign behind them. A list that does not begin with 1 or a can have lost its beginning.
     """
     rows = tuple(reversed(items.items()))
-    digits = all(key.isdigit() for key in items)
-    keys = [int(key) if digits else ord(key[0].lower()) - 96 for key in items]
+    digits, roman = all(key.isdigit() for key in items), "ii" in items and items.keys() <= set(_ROMAN)
+    keys = [int(key) if digits else _ROMAN.index(key) + 1 if roman else ord(key[0].lower()) - 96 for key in items]
     complete = max(keys, default=0) - min(keys, default=0) < len(keys)
     if (complete and min(keys, default=2) > 1) or (digits and not complete and not signed):
         return ()
@@ -722,7 +590,7 @@ def _asks_to_choose(view: View, found: Listed, row: int, question: str) -> bool:
     """Whether the line asks for an item of the list, follows a list of short labels at once, or is below a list whose
     heading asks.
     """
-    span, default = _SPAN.search(question), default_in(question)
+    span, default = SPAN.search(question), default_in(question)
     named = span is not None and [*span.groups()] == [found.keys[0], found.keys[-1]]
     if named or _chooses(question):
         return True
@@ -762,7 +630,7 @@ def typed_list_finding(view: View, line: Line, facts: Facts, dialect: Dialect) -
         choice_of(key, label, (*found.text_steps, *typed_key(key, facts)), dialect, key in (default, listed.current))
         for key, label in listed.items
     ]
-    choices += [choice_of(*keyed(word), typed_key(keyed(word)[0], facts), dialect) for word in marked_words(line.text)]
+    choices += [choice_of(one.key, one.label, typed_key(one.key, facts), dialect) for one in keyed_words(line.text)]
     if _OR_ENTER.search(line.text):
         choices.append(Choice("enter", "Enter", (Step(ENTER),)))
     head, said = question_above(view, listed.row), context_above(view, listed.row, "")

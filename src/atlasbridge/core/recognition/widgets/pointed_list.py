@@ -24,7 +24,7 @@ from atlasbridge.core.recognition.finding import Facts, Finding
 from atlasbridge.core.recognition.question import Asked, block, question_above, question_in_box, stands_first
 from atlasbridge.core.recognition.widgets import list_rows
 from atlasbridge.core.recognition.widgets.framed_dialog import marked_buttons, way_out
-from atlasbridge.core.recognition.widgets.line_question import inline_choices, typed_key
+from atlasbridge.core.recognition.widgets.line_question import typed_key
 from atlasbridge.core.recognition.widgets.list_rows import (
     Item,
     Menu,
@@ -36,6 +36,7 @@ from atlasbridge.core.recognition.widgets.list_rows import (
     odd_one,
     read_row,
 )
+from atlasbridge.core.recognition.widgets.offers import offers_in
 from atlasbridge.core.recognition.widgets.resting_screen import asked_at_foot, recognise_foot
 from atlasbridge.core.recognition.widgets.side_by_side import lit_words_in, unheld
 from atlasbridge.core.screen.frames import SIDES, Frame, find_frames, is_drawn, is_rule, unframed
@@ -502,7 +503,7 @@ def _asked_below(view: View, menu: Menu) -> bool:
     last row that asks and names its answers.
     """
     last = view.lines[view.bottom()]
-    if not view.cursor_visible and view.bottom() > menu.bottom and _NAMES_KEYS.search(last) and inline_choices(last):
+    if not view.cursor_visible and view.bottom() > menu.bottom and _NAMES_KEYS.search(last) and offers_in(last):
         return True
     below = view.cursor_visible and view.row > menu.bottom and not menu.upwards
     asks = re.search(r"[^\W\d_]{3}.*[?:)\]>]", view.before_cursor())  # half an answer can follow it

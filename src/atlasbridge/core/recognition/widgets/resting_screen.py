@@ -34,7 +34,6 @@ _ASKED_BELOW = lazy(
 _Y_AND_N = lazy(r"\by\b[^()\[\]]{1,30}\bn\b[^()\[\]]{0,20}[)\]]", re.IGNORECASE)
 _ENDS_ASKING = lazy(r"\?(?:\s[\[(][^\])]*[\])])?$")
 _APART = "   "  # between the keys that a row explains and the line to type into
-_BAR = lazy(r"[─━═=_*-]{2}.*[─━═=_*-]{2}$|~$")  # between the content and the line that asks
 _LETTERED = lazy(r"\?: [yYnN]$")
 _LETTER = Rule("footer", "", "yes_no", yes="y", no="n")
 _BOX_ROWS = 12  # of a box that asks: a higher one is a part of the screen
@@ -133,17 +132,11 @@ def _by_itself(found: Finding) -> Finding:
 
 
 def _below_bar(view: View, row: int) -> View:
-    """The view without the content above the lowest bar or gap over this row, or above the row if it is a bar."""
-    ends = row - 1 if _is_ground(view, row) else -1
-    for at in range(row - 1, -1, -1) if ends < 0 else ():
-        gap = at > 0 and not view.lines[at].strip() and not view.lines[at - 1].strip()
-        if gap or _BAR.match(view.lines[at]) or _is_ground(view, at):
-            ends = at
-            break
-    if ends < 0:
-        return view  # the same view, so that cached results for its rows stay valid
-    first = ends + 1
-    return replace(view, lines=("",) * first + view.lines[first:], scrolled=0)
+    """The view without the content above the lowest bar or gap over this row."""
+    for at in range(row - 1, 0, -1):
+        if _is_ground(view, at) or not (view.lines[at].strip() or view.lines[at - 1].strip()):
+            return replace(view, lines=("",) * (at + 1) + view.lines[at + 1 :], scrolled=0)
+    return view  # the same view, so that cached results for its rows stay valid
 
 
 def _is_ground(view: View, at: int) -> bool:
@@ -177,7 +170,8 @@ def recognise_footer(view: View, facts: Facts, dialect: Dialect) -> Finding | No
     if asked and asked["ask"].endswith("?:") and f"{asked['filled'] or ''}{view.behind_cursor()}".lower() in ("y", "n"):
         place = Line(asked["ask"].strip(), view.row)
         found = line_finding(view, place, facts, FOOTER, PromptType.TYPE_YES_NO, numbers.SURE)
-        return replace(found, choices=yes_no_choices(found.core, _LETTER, facts.one_key, True, (), dialect))
+        raw = replace(facts, canonical=False)
+        return replace(found, choices=yes_no_choices(found.core, _LETTER, raw, facts.one_key, (), dialect))
     return _fill_in(view, asked["ask"].strip(), asked["filled"] or "", facts) if asked else None
 
 
