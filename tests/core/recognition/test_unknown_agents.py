@@ -55,6 +55,26 @@ def test_a_spinner_does_not_hide_a_dialog_whose_keys_are_looked_for_between_slee
     assert [choice.refuses for choice in play.prompt.choices] == [False, True]
 
 
+def test_a_refusal_whose_field_wants_a_reason_is_typed_as_the_key_that_refuses() -> None:
+    listed = (
+        "Run this command?\n\n  $ touch made.txt\n\n❯ 1. Yes\n  2. No, and tell the agent what to do differently\n\n"
+    )
+    play = Playbook(TICKING) >> f"{HIDE}{BAR}\n{listed}Enter to select · Esc to cancel\n" >> 3.0
+    assert play << Raised("multiple_choice", "touch made.txt")
+    assert [[step.keys for step in choice.steps] for choice in play.prompt.choices] == [[b"\r"], [b"\x1b"]]
+
+
+def test_marks_in_panels_beside_each_other_are_states_and_no_list() -> None:
+    foot = (
+        f" ╭{'─' * 30} agent ─╮ ╭── agents ──── servers ───╮\n"
+        f" │ > Type your message...{'':<15}│ │ ○ creator   ● local       │\n"
+        f" │{'':<38}│ │ ○ memorizer ○ unnamed     │\n"
+        f" ╰{'─' * 38}╯ ╰{'─' * 27}╯\n  enter to submit"
+    )
+    play = Playbook(TICKING) >> f"{HIDE} Models  gpt-4o\n\n{foot}" >> 12.0 << Raised("unknown")
+    assert not play.prompt.choices
+
+
 @pytest.mark.parametrize("box", [FRAMED, RULED])
 def test_what_stands_above_an_input_box_was_said_and_asks_nothing(box: str) -> None:
     play = Playbook(TICKING) >> HIDE + SAID + box >> 3.0 << Raised("free_text")

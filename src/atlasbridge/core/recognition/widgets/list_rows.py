@@ -11,7 +11,7 @@ from functools import lru_cache
 from itertools import pairwise
 
 from atlasbridge.core.patterns import lazy
-from atlasbridge.core.prompt.keys import ENTER, Only, Reach, Shows, Step, Until, When, arrow, parse_keys
+from atlasbridge.core.prompt.keys import ENTER, ESC, Only, Reach, Shows, Step, Until, When, arrow, parse_keys
 from atlasbridge.core.prompt.model import Choice, PromptType
 from atlasbridge.core.prompt.vocabulary import first_label, languages, speaks
 from atlasbridge.core.recognition import numbers
@@ -471,6 +471,9 @@ def choose_steps(view: View, menu: Menu, at: int, rule: MenuRule) -> tuple[Step,
     if rule.refuse_keys and rule.refuse and compiled(rule.refuse).search(item.label):
         second = "?" in rule.refuse_keys  # a second dialog that is not a separate question
         return named_steps(view, rule.refuse_keys, last=When.CHANGED if second else When.AT_ONCE)
+    opens = rule is ARROWS_CHOOSE and speaks("refuse", "tells", item.label)  # a field for the reason, which Enter alone
+    if opens and speaks("hint", "refuses", _around(view, menu)):  # does not send
+        return (Step(ESC),)
     if rule.choose == "hotkey":
         key = compiled(rule.hotkeys).search(item.label)
         if key:

@@ -73,8 +73,8 @@ def find_row(view: View) -> Menu | None:
         radios = [(m, m[1].strip("( )○◯")) for m in _RADIO_IN_A_ROW.finditer(view.lines[at])]
         marked = [Item(at, m.start(2), m[2].strip(), box="●" if mark else "○") for m, mark in radios]
         worded = all(any(map(str.isalnum, item.label)) for item in marked)  # a scale has bars between its marks
-        if len(marked) >= 2 and worded and _begins_the_row(view, at, radios[0][0][1]):
-            filled = [place for place, item in enumerate(marked) if item.checked]
+        filled = [place for place, item in enumerate(marked) if item.checked]  # none: the states of a panel
+        if len(marked) >= 2 and filled and worded and _begins_the_row(view, at, radios[0][0][1]):
             return Menu(tuple(marked), filled[0] if len(filled) == 1 else -1, "radio")
         toggle = _TOGGLE.search(view.lines[at]) or (None if view.cursor_visible else _SWITCH.search(view.lines[at]))
         if toggle:
