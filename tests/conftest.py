@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import gc
+import inspect
 import os
 import re
 import shutil
@@ -13,6 +14,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import httpx
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import providers
@@ -20,6 +22,7 @@ from hypothesis.internal.conjecture import providers
 from tests.support import forked_workers, warm
 from tests.support.left_behind import MARK, end_and_name, mark
 from tests.support.tier import IS_LANDING
+from tests.support.waiting import DEADLINE_S
 
 # The same examples in every run, so that a change is judged by what it changed; FRESH_EXAMPLES=1 finds new ones.
 same = "FRESH_EXAMPLES" not in os.environ
@@ -50,9 +53,16 @@ def pytest_configure(config: pytest.Config) -> None:
     if "WITH_ZYGOTE" not in os.environ:  # `make test-zygote` runs the tests of `run` both ways
         os.environ["ATLASBRIDGE_SESSION_ZYGOTE"] = "0"  # a process more for every home; those that test it turn it on
     config.add_cleanup(_own_home())
+    _be_patient()
     if config.getoption("forks", 0) and not config.option.collectonly:
         warm.prepare()
     forked_workers.BEGIN_WORKER.append(_own_home)
+
+
+def _be_patient() -> None:
+    """httpx waits five seconds where nothing else is said. A busy machine needs more for what it does at once."""
+    usual = inspect.signature(httpx.Client).parameters["timeout"].default
+    usual.connect = usual.read = usual.write = usual.pool = DEADLINE_S
 
 
 def _own_home() -> Callable[[], None]:

@@ -8,7 +8,7 @@ from tests.support.arena import arena
 from tests.support.grant_rounds import GrantRounds
 from tests.support.tier import times
 
-WANTED = times(8, quickly=3)
+WANTED = times(8, quickly=2)
 
 
 def test_a_hub_killed_at_the_last_use_of_a_grant_never_lets_it_be_used_twice() -> None:

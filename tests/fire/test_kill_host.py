@@ -9,7 +9,7 @@ from tests.support.host_rounds import HostRounds
 from tests.support.kill_rounds import choose
 from tests.support.tier import times
 
-WANTED = times(24, quickly=5)
+WANTED = times(24, quickly=3)
 
 
 def test_a_host_killed_anywhere_takes_its_session_along_and_nothing_else() -> None:

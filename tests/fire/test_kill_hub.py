@@ -17,7 +17,7 @@ from tests.support.tier import times
 T = TypeVar("T")
 U = TypeVar("U")
 
-WANTED = times(80, quickly=6)
+WANTED = times(80, quickly=4)
 SIDE_BY_SIDE = 3  # a round mostly waits
 
 

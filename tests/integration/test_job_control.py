@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import fcntl
-import json
 import os
 import shlex
 import shutil
 import signal
-import subprocess
 import sys
 import termios
 from collections.abc import Sequence
@@ -21,6 +19,8 @@ from tests.support.terminal import ATLASBRIDGE, PYTHON, Terminal, run_in
 from tests.support.waiting import wait_for
 
 from atlasbridge.core.client.client import RawTerminal
+from atlasbridge.core.daemon.request import HubClient
+from atlasbridge.core.home import Home
 from atlasbridge.os.tty.posix import PosixPTY
 from ptypool.process import open_terminal
 
@@ -310,8 +310,7 @@ def test_a_question_of_a_stopped_tool_is_taken_back_and_asked_again_when_it_goes
 
 
 def listed(home: Path) -> dict[str, object]:
-    command = [*ATLASBRIDGE, "ps", "--json"]
-    said = subprocess.run(command, env={**os.environ, "ATLASBRIDGE_HOME": str(home)}, capture_output=True, check=True)
-    sessions = json.loads(said.stdout)
+    with HubClient(Home(home)) as hub:
+        sessions = hub.ask("sessions")["sessions"]
     assert len(sessions) <= 1
     return dict(sessions[0]) if sessions else {}  # on a busy machine the hub may not know it yet

@@ -262,11 +262,13 @@ def faulty_adapter(hub: HubProcess, wrong: str) -> Path:
 
 @pytest.mark.parametrize(
     ("wrong", "said"),
-    [
-        ("inject once", "the pipe is full"),
-        ("replay once", "this nonce was used before"),
-        ("os error once", "no such device"),
-    ],
+    first_of(
+        [
+            ("inject once", "the pipe is full"),
+            ("replay once", "this nonce was used before"),
+            ("os error once", "no such device"),
+        ]
+    ),
 )
 def test_an_adapter_that_refuses_a_reply_is_heard_and_the_question_is_asked_again(
     packages: Path, hub: HubProcess, wrong: str, said: str
@@ -304,7 +306,7 @@ def test_a_next_prompt_that_is_reported_before_the_reply_is_done_does_not_make_i
         )
 
 
-@pytest.mark.parametrize("wrong", ["detect", "read"])
+@pytest.mark.parametrize("wrong", first_of(["detect", "read"]))
 def test_a_session_outlives_the_faults_of_its_adapter_and_status_names_it(
     packages: Path, hub: HubProcess, wrong: str
 ) -> None:

@@ -34,7 +34,9 @@ _MODULES = (
     " atlasbridge.cli.logs atlasbridge.cli.config atlasbridge.cli.main atlasbridge.cli.policy atlasbridge.cli.reply"
     " atlasbridge.cli.hub atlasbridge.config.load atlasbridge.config.model atlasbridge.core.daemon.__main__"
     " atlasbridge.core.daemon.service atlasbridge.core.policy.effects atlasbridge.web.channel"
-    " atlasbridge.web.server rich.console rich.table"
+    " atlasbridge.web.server rich.console rich.table atlasbridge.core.detection.detector atlasbridge.core.host.host"
+    " atlasbridge.core.host.analysis atlasbridge.core.host.typist atlasbridge.core.host.hub_link"
+    " atlasbridge.adapters.tool_start atlasbridge.os.tty.linux atlasbridge.core.client.client"
 )
 
 
@@ -85,6 +87,7 @@ class Nursery:
 
 
 _STARTERS = ("run", "attach", "hub", "demo", "ask", "mcp", "acp", "setup", "debug", "doctor", "version", "update")
+_BEARS_A_FORK = (("hub", "stop"), ("run", "--detach"))
 _OF_PYTHON = ("PYTHON", "LC_", "LANG", "NO_COLOR", "FORCE_COLOR", "TERM", "COLUMNS", "LINES", "TZ", "HOME", "PATH")
 _AT_FIRST = dict(os.environ)  # what the warm process has; a test can change its own
 _nursery: Nursery | None = None
@@ -100,7 +103,8 @@ def remember_environ() -> None:
 
 def may_fork(words: Sequence[str], environ: Mapping[str, str]) -> bool:
     """Not where a command starts others or looks at its own process, or where something is read before `main`."""
-    if sys.platform != "linux" or (words and words[0] in _STARTERS and tuple(words[:2]) != ("hub", "stop")):
+    starts = bool(words) and words[0] in _STARTERS and tuple(words[:2]) not in _BEARS_A_FORK
+    if sys.platform != "linux" or starts:
         return False
     early = {name for name in {*environ, *_AT_FIRST} if name.startswith(_OF_PYTHON)}
     return all(environ.get(name) == _AT_FIRST.get(name) for name in early)
@@ -165,7 +169,7 @@ def run_command(
         finally:
             os.close(writer)
         with open(reader, "rb") as ending:
-            status = ending.read()
+            status = ending.readline()  # a session that it has started holds the other end, too
         assert status, f"process {pid} ended without a status: {words}"
         out, err = (_text(file) for file in (said, faults))
         return subprocess.CompletedProcess(["atlasbridge", *words], int(status), out, err)
@@ -183,6 +187,9 @@ def _text(file: Any) -> str:
 def main() -> None:
     for name in _MODULES.split():
         importlib.import_module(name)
+    patterns = importlib.import_module("atlasbridge.core.patterns")
+    while patterns.compile_next():
+        pass
     line = socket.socket(fileno=int(sys.argv[1]))
     gc.collect()
     gc.freeze()
@@ -231,14 +238,15 @@ def _become(order: dict[str, Any], fds: list[int]) -> None:
             os.chdir(order["cwd"])
             from atlasbridge.__main__ import choose_letters
             from atlasbridge.cli.main import main as command_main
+            from atlasbridge.cli.run import run
 
             for stream in (sys.stdout, sys.stderr):
                 choose_letters(stream, False, False)  # type: ignore[arg-type]
             sys.argv = ["atlasbridge", *order["words"]]
-            status = command_main()
+            status = run(order["words"][1:]) if order["words"][:1] == ["run"] else command_main()
             sys.stdout.flush()
             sys.stderr.flush()
-            os.write(told, str(status).encode())
+            os.write(told, b"%d\n" % status)
     finally:
         os._exit(status)
 

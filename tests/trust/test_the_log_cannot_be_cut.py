@@ -16,13 +16,13 @@ from pathlib import Path
 import pytest
 from tests.support.hubs import NO_WEB, short_home
 from tests.support.ledgers import ME, YES, ask, open_ledger
+from tests.support.operator import Operator
 
 from atlasbridge.core.audit.chain import Head
 from atlasbridge.core.audit.log import HEAD_NAME, Anchor, read_anchor, read_lines
 from atlasbridge.core.errors import StoreError
 from atlasbridge.core.home import Home
 from atlasbridge.core.operations import AuditVerdict
-from atlasbridge.core.process import own_python
 from atlasbridge.core.store.verify import verify_home
 
 HOSTILE = "/tmp/\x9b31m\u202egnp.exe\u2066"
@@ -231,8 +231,7 @@ def place() -> Iterator[Home]:
 
 
 def command(home: Home, *words: str) -> subprocess.CompletedProcess[str]:
-    environ = {**os.environ, "ATLASBRIDGE_HOME": str(home.root)}
-    return subprocess.run(own_python("atlasbridge", *words), env=environ, capture_output=True, text=True)
+    return Operator(home.root).command(*words)
 
 
 def test_the_commands_tell_a_cut_log_and_a_changed_head(place: Home) -> None:

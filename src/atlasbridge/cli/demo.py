@@ -30,7 +30,7 @@ Answer here, or in another terminal
   {us}
 and one of these:
   approvals       list and answer all
-  reply ID VALUE  answer one
+  reply demo y    answer one
   web             open the page
 """
 HEARS_S = 10.0

@@ -83,9 +83,10 @@ class RawTerminal:
 
     def enter(self) -> int:
         """Returns the number of bytes that were typed before. The kernel counts them only without lines; the echo is
-        switched off afterwards, so that the terminal has shown all of them and none of the later ones."""
+        switched off afterwards, so that the terminal has shown all of them and none of the later ones. Signals are
+        switched off at once, because by both the restorer knows our doing."""
         without_lines = [*self._saved]
-        without_lines[_LFLAG] &= ~termios.ICANON
+        without_lines[_LFLAG] &= ~(termios.ICANON | termios.ISIG)
         termios.tcsetattr(self._fd, termios.TCSADRAIN, without_lines)
         told = fcntl.ioctl(self._fd, termios.FIONREAD, b"\0" * 4)
         termios.tcsetattr(self._fd, termios.TCSANOW, raw_attributes(self._saved))
