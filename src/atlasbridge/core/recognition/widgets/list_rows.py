@@ -484,12 +484,7 @@ def choose_steps(view: View, menu: Menu, at: int, rule: MenuRule) -> tuple[Step,
         return (Step(item.number.encode(), When.DRAINED), Step(ENTER))
     if rule.choose == "digit_shows" and item.number:
         return (Step(item.number.encode(), Shows(item.label[:60])), Step(ENTER))
-    moves = move_steps(view, menu.current, at, rule.across, item.label, menu.upwards)
-    if menu.how == "grid":
-        moves = _over_grid(view, menu, at)
-    if moves and (menu.gaps or rule.labels):  # a redraw can reset the highlight of such a row
-        moves = (Step(moves[-1].keys, Reach(item.label[:60])),)
-    moves = _seen_moves(menu, at, moves)
+    moves = move_steps(view, menu, menu.current, at, rule)
     if item.box.startswith("(") and not item.checked and menu.how != "mark":
         return (*moves, Step(b" ", When.DRAINED), Step(ENTER))  # a radio list: Enter takes the marked one
     if rule.follow and compiled(rule.follow).search(item.label):
@@ -497,49 +492,36 @@ def choose_steps(view: View, menu: Menu, at: int, rule: MenuRule) -> tuple[Step,
     return (*moves, Step(ENTER))
 
 
-def _over_grid(view: View, menu: Menu, at: int) -> tuple[Step, ...]:
-    """Arrows along the row, then along the column; only the last one must lead to the choice."""
-    here, there = menu.items[menu.current], menu.items[at]
-    moves = b""
-    for way, back, place in (("right", "left", "col"), ("down", "up", "row")):
-        ranks = sorted({getattr(item, place) for item in menu.items})
-        distance = ranks.index(getattr(there, place)) - ranks.index(getattr(here, place))
-        moves += arrow(way if distance > 0 else back, view.application_cursor) * abs(distance)
-    keys = [moves[first : first + 3] for first in range(0, len(moves), 3)]
-    return tuple(Step(key, Shows(there.label[:60]) if key is keys[-1] else When.CHANGED) for key in keys)
-
-
-def _seen_moves(menu: Menu, at: int, moves: tuple[Step, ...]) -> tuple[Step, ...]:
-    """Check after each arrow that the pointer has moved. A spinner beside the list changes the screen, too, and a
-    program that receives two arrows at once can take them for one key.
+def move_steps(view: View, menu: Menu, current: int, at: int, rule: MenuRule) -> tuple[Step, ...]:
+    """Arrows from the highlight to a choice, one by one, with a check of the highlight before anything is taken. A
+    spinner beside a list changes the screen, too, so the pointer is looked for after each. A distant choice, and one
+    with unknown rows on the way, is reached by repeating the key until it is highlighted.
     """
-    if menu.how != "pointer" or len(moves) < 2:
-        return moves
-    way = 1 if at > menu.current else -1
-    between = range(menu.current + way, at, way)
-    return (
-        *(replace(step, until=Shows(menu.items[to].label[:60])) for step, to in zip(moves, between, strict=False)),
-        moves[-1],
-    )
+    label, start = menu.items[at].label[:60], max(current, 0)
+    if at == start:
+        return () if current >= 0 else (Step(b"", Shows(label)),)  # an invisible highlight can be anywhere
+    if menu.how == "grid":
+        keys = _keys(view, "right", "left", _ranks_between(menu, start, at, "col"))
+        keys += _keys(view, "down", "up", _ranks_between(menu, start, at, "row"))
+    elif rule.across:
+        keys = _keys(view, "right", "left", at - start)
+    else:
+        keys = _keys(view, "down", "up", start - at if menu.upwards else at - start)
+    if menu.how != "grid" and (len(keys) > numbers.SEEN_MOVES or menu.gaps or rule.labels):
+        return (Step(keys[0], Reach(label)),)
+    passed = menu.items[start + 1 : at] if start < at else menu.items[start - 1 : at : -1]
+    seen = [Shows(item.label[:60]) for item in passed] if menu.how == "pointer" else [When.CHANGED] * (len(keys) - 1)
+    return tuple(map(Step, keys, (*seen, Shows(label))))
 
 
-def move_steps(
-    view: View, current: int, target: int, across: bool, label: str, upwards: bool = False
-) -> tuple[Step, ...]:
-    """Arrows from the highlight to the target, one by one, with a check of the highlight before anything is taken. A
-    distant target is reached by repeating the key until it is highlighted.
-    """
-    distance = target - max(current, 0)
-    shows = Shows(label[:60])
-    if distance == 0:
-        return () if current >= 0 else (Step(b"", shows),)  # an invisible highlight can be anywhere
-    if upwards:
-        distance = -distance
-    forward, back = ("right", "left") if across else ("down", "up")
-    key = arrow(forward if distance > 0 else back, view.application_cursor)
-    if abs(distance) > numbers.SEEN_MOVES:
-        return (Step(key, Reach(label[:60])),)
-    return (*(Step(key, When.CHANGED),) * (abs(distance) - 1), Step(key, shows))
+def _keys(view: View, forward: str, back: str, distance: int) -> list[bytes]:
+    return [arrow(forward if distance > 0 else back, view.application_cursor)] * abs(distance)
+
+
+def _ranks_between(menu: Menu, start: int, at: int, place: str) -> int:
+    """How many columns or rows of a grid one choice is from another."""
+    ranks = sorted({getattr(item, place) for item in menu.items})
+    return ranks.index(getattr(menu.items[at], place)) - ranks.index(getattr(menu.items[start], place))
 
 
 def toggle_steps(view: View, menu: Menu, at: int, rule: MenuRule) -> tuple[Step, ...]:
@@ -548,8 +530,7 @@ def toggle_steps(view: View, menu: Menu, at: int, rule: MenuRule) -> tuple[Step,
     if rule.toggle == "digit":
         return (Step((item.number or str(at + 1)).encode(), When.CHANGED),)
     start = max(menu.current, 0) if at == 0 else at - 1
-    moves = move_steps(view, start, at, rule.across, item.label)
-    moves = (Step(moves[-1].keys, Reach(item.label[:60])),) if moves and menu.gaps else moves
+    moves = move_steps(view, menu, start, at, rule)
     return (*moves, *named_steps(view, rule.toggle, last=When.CHANGED))
 
 
@@ -582,7 +563,7 @@ def own_words_steps(view: View, menu: Menu, rule: MenuRule) -> tuple[Step, ...]:
     for at, item in enumerate(menu.items):
         if compiled(rule.text_choice).search(item.label):
             if rule.text_keys:
-                moves = move_steps(view, menu.current, at, rule.across, item.label) if rule.choose != "hotkey" else ()
+                moves = move_steps(view, menu, menu.current, at, rule) if rule.choose != "hotkey" else ()
                 return (*moves, *named_steps(view, rule.text_keys, last=When.REDRAWN))
             *lead, last = choose_steps(view, menu, at, rule)
             return (*lead, replace(last, until=When.REDRAWN))
