@@ -12,22 +12,23 @@ import re
 from atlasbridge.core.patterns import lazy
 from atlasbridge.core.prompt.keys import ENTER, NAMED, Reach, Stands, Step, When, arrow
 from atlasbridge.core.prompt.model import FormField, PromptType
-from atlasbridge.core.prompt.vocabulary import answers_as, begins, speaks
+from atlasbridge.core.prompt.vocabulary import answers_as, speaks
 from atlasbridge.core.recognition import numbers
 from atlasbridge.core.recognition.dialect import POINTERS, Dialect, MenuRule
 from atlasbridge.core.recognition.finding import DRAWN_FIELD, Facts, Finding, compact, drawn, without_drawing
 from atlasbridge.core.recognition.meaning import asks_for_secret
 from atlasbridge.core.recognition.question import Asked, block, question_above, question_in_box
 from atlasbridge.core.recognition.widgets.line_question import BACKSPACE, recognise_line
-from atlasbridge.core.recognition.widgets.list_rows import Item, Menu, menu_finding, odd_bar, odd_one
+from atlasbridge.core.recognition.widgets.list_rows import Item, Menu, menu_finding, odd_bar, odd_one, row_pattern
+from atlasbridge.core.recognition.widgets.pointed_list import find_box_rows, find_shaped
 from atlasbridge.core.recognition.widgets.resting_screen import whole_screen
+from atlasbridge.core.recognition.widgets.side_by_side import marked_buttons, way_out
 from atlasbridge.core.screen.frames import SIDES, Frame, find_frames, inside, is_drawn, unframed
 from atlasbridge.core.screen.style import REVERSE, is_coloured, is_faded
 from atlasbridge.core.screen.view import CARET_ROWS, View
 from atlasbridge.core.values import frozen, replace
 
 _LABEL = lazy(r"[^:]+:(?=\s|_|$)")  # of a field, in its row
-_BUTTON = lazy(r"<\s*+([^<>\s](?:[^<>]{0,22}?[^<>\s])?)\s*+>|\[\s++([^\[\]\s](?:[^\[\]]{0,22}?[^\[\]\s])?)\s++\]")
 _WORDS = lazy(r"\S+(?: \S+)*")
 _NO_ROW = lazy(
     r"[─━═_*•●q\s-]*+(?:[↑↓▲▼^v]?\s*\([+-]\)[─q\s-]*+(?:\d+%)?[─q\s-]*)?"
@@ -167,12 +168,6 @@ def find_all_buttons(view: View, frame: Frame) -> list[Item]:
     return found
 
 
-def marked_buttons(view: View, at: int, left: int, right: int) -> list[Item]:
-    line = view.lines[at]
-    marked = _BUTTON.finditer(line, left, min(right + 1, len(line)))
-    return [Item(at, match.start(match.lastindex or 1), match[match.lastindex or 1]) for match in marked]
-
-
 def ends_in_buttons(view: View, frame: Frame) -> bool:
     """Whether the box has, below its first row, a row of only buttons that are separated by blanks. `<ul><li>` can
     be ordinary text, and so can one word in brackets that is not the name of a button.
@@ -228,54 +223,28 @@ def says_yes_or_no(buttons: list[Item]) -> bool:
 
 
 def find_list(view: View, frame: Frame, buttons: list[Item]) -> Menu | None:
-    """The rows in the box of which exactly one has a different colour: a list with its highlight."""
+    """The rows in the box that have boxes of their own, or of which exactly one looks different."""
     last = buttons[0].row if buttons else frame.bottom
-    rows: list[Item] = []
-    groups: list[list[Item]] = []
-    for at in range(frame.top + 1, last):
-        row = unframed(view.lines)[at][frame.left + 1 : frame.right]
-        text = row.strip()
-        column = frame.left + 1 + len(row) - len(row.lstrip())
-        if text and not _NO_ROW.fullmatch(text):
-            box = _BOX.match(text)
-            label = _BRANCH.sub("", box[2] if box else text).strip() or text
-            rows.append(Item(at, column + text.index(label), label, box=box[1] if box else ""))
-        elif rows:
-            groups.append(rows)
-            rows = []
-    groups.append(rows)
-    if all(len(group) < 2 for group in groups) and len({item.col for group in groups for item in group}) == 1:
-        groups = [[item for group in groups for item in group]]  # a blank row between any two
-    if not buttons and any(_POINTED.match(item.label) for group in groups for item in group):
+    rows = [_row_inside(row, frame) if frame.top < at < last else "" for at, row in enumerate(unframed(view.lines))]
+    if not buttons and any(_POINTED.match(row.strip()) for row in rows):
         return None  # a list with a pointer: `pointed_list` sees it
-    for group in map(_without_bar, reversed(groups)):
-        if len(group) >= 2:
-            current = _current_row(view, group)
-            aligned = len({item.col for item in group}) == 1 or all(len(item.label) < 24 for item in group)
-            if current >= 0 and aligned and not any("│" in item.label for item in group):
-                return Menu(tuple(group), current, "colour")
-            if not buttons:
-                return None  # the rows above are the question
-    return None
+    boxes = find_box_rows(view, rows, row_pattern(""))
+    if boxes:
+        here = [at for at, item in enumerate(boxes.items) if item.row == view.row]
+        labels = [_BRANCH.sub("", rows[item.row][item.start :].strip()) for item in boxes.items]
+        items = tuple(replace(item, label=label) for item, label in zip(boxes.items, labels, strict=True))
+        return replace(boxes, items=items, current=here[0] if here else max(boxes.current, 0), how="colour")
+    menu = find_shaped(replace(view, lines=tuple(rows)), sure=True)
+    if menu is None or (rows[menu.top - 1] + rows[menu.bottom + 1]).strip():
+        return None  # a part of something larger
+    return None if any(rows[item.row][: item.col].strip() for item in menu.items) else menu
 
 
-def _without_bar(group: list[Item]) -> list[Item]:
-    """The items without the marks of a scroll bar, which are in one column after the labels."""
-    marks = [_SCROLL_MARK.search(item.label) for item in group]
-    ends = {item.col + len(item.label) for item, mark in zip(group, marks, strict=True) if mark}
-    if len(ends) != 1 or sum(mark is not None for mark in marks) < 2:
-        return group
-    return [replace(item, label=_SCROLL_MARK.sub("", item.label)) for item in group]
-
-
-def _current_row(view: View, group: list[Item]) -> int:
-    """The current row by its colour. Among rows with boxes also by the cursor, or by the only mark."""
-    current = odd_one(view, [(item.row, item.col) for item in group])
-    if not all(item.box for item in group):
-        return current
-    here = [at for at, item in enumerate(group) if item.row == view.row]
-    marked = [at for at, item in enumerate(group) if item.checked]
-    return here[0] if here else current if current >= 0 else marked[0] if len(marked) == 1 else 0
+def _row_inside(row: str, frame: Frame) -> str:
+    """The row without what is outside of the box, branches before its words, and the mark of a scroll bar."""
+    text = row[: frame.right][frame.left + 1 :]
+    text = "" if _NO_ROW.fullmatch(text.strip()) else _SCROLL_MARK.sub("", text.rstrip())
+    return " " * (frame.left + 1) + text
 
 
 def focused_list(view: View, listed: Menu, asked: Asked, dialect: Dialect) -> Finding:
@@ -294,7 +263,6 @@ def focused_list(view: View, listed: Menu, asked: Asked, dialect: Dialect) -> Fi
 # value`. A person must look if there is no button, if a field hides typed text, or if the purpose is unknown.
 
 _FIELD = lazy(r"^\s*+(?P<label>[^\W\d_][^:]{0,38}):(?=\s|_|$)[\s_]*+(?P<value>.*)$")
-_WAY_OUT = lazy(r"[<\[]\s*+([^\W\d_][\w -]{0,20}?)\s*+[>\]]|^\s*+([^\W\d_]{2,12})\s*+$")
 _BOXED = lazy(r"[\[(][ xX*]?[\])]")
 _TWIG = lazy(r"[├└╰]─")
 _BLOCK_EDGE = lazy(r"[▊█▌▐▕▏▎](▔[^▊█▌▐▕▏▎]*▔{4})[▊█▌▐▕▏▎]")  # of a field, with its title
@@ -354,15 +322,6 @@ def _groups(view: View) -> list[list[FieldRow]]:
             groups.append([])
         groups[-1].append(one)
     return groups
-
-
-def way_out(view: View, row: int) -> str:
-    for text in unframed(view.lines)[row + 1 :]:
-        for match in _WAY_OUT.finditer(text):
-            label = match[1] or match[2]
-            if answers_as(label, "send") or begins("agree", label):
-                return label
-    return ""
 
 
 def recognise_drawn_field(view: View, facts: Facts, dialect: Dialect) -> Finding | None:

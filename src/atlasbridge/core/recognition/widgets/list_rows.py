@@ -95,7 +95,7 @@ class Menu:
 def row_pattern(pointers: str, tight: bool = False) -> re.Pattern[str]:
     """The pattern of a row. With `tight`, the blank after a number can be missing."""
     row = _ROW.replace("{tight}", r"|(?=[^\W\d])" if tight else "")
-    return re.compile(row.replace("{pointers}", re.escape(pointers)))
+    return re.compile(row.replace("{pointers}", re.escape(pointers) or WRAPPED))
 
 
 @lru_cache(maxsize=512)  # several finders read a row, and it is still there at the next look

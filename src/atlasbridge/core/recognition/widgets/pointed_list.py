@@ -23,7 +23,6 @@ from atlasbridge.core.recognition.dialect import Dialect, MenuRule
 from atlasbridge.core.recognition.finding import Facts, Finding
 from atlasbridge.core.recognition.question import Asked, block, question_above, question_in_box, stands_first
 from atlasbridge.core.recognition.widgets import list_rows
-from atlasbridge.core.recognition.widgets.framed_dialog import marked_buttons, way_out
 from atlasbridge.core.recognition.widgets.line_question import typed_key
 from atlasbridge.core.recognition.widgets.list_rows import (
     Item,
@@ -38,7 +37,7 @@ from atlasbridge.core.recognition.widgets.list_rows import (
 )
 from atlasbridge.core.recognition.widgets.offers import offers_in
 from atlasbridge.core.recognition.widgets.resting_screen import asked_at_foot, recognise_foot
-from atlasbridge.core.recognition.widgets.side_by_side import lit_words_in, unheld
+from atlasbridge.core.recognition.widgets.side_by_side import lit_words_in, marked_buttons, unheld, way_out
 from atlasbridge.core.screen.frames import SIDES, Frame, find_frames, is_drawn, is_rule, unframed
 from atlasbridge.core.screen.style import STRIKE, is_faded
 from atlasbridge.core.screen.view import View
@@ -141,7 +140,7 @@ SHAPED = MenuRule("shaped-list", score=numbers.LIKELY)
 _BY_KEY = MenuRule("shaped-keys", score=numbers.LIKELY)
 
 
-def _shaped(view: View, at: int, frames: tuple[Frame, ...]) -> list[Item]:
+def _shaped(view: View, at: int, frames: tuple[Frame, ...], sure: bool) -> list[Item]:
     """The label of a row with the mark before it as its box, or the labels of a row with several columns."""
     text = _GOES_DOWN.sub("", _PUSHED.sub(r"\1 \2", unframed(view.lines)[at]))
     own = [one for one in frames if one.top == at - 1 and one.bottom == at + 1]
@@ -154,6 +153,7 @@ def _shaped(view: View, at: int, frames: tuple[Frame, ...]) -> list[Item]:
         start += 1 + len(text[start + 1 :]) - len(text[start + 1 :].lstrip())
     box = view.lines[own[0].top][own[0].left] if own else mark[1] or _lone_bar(view.lines, at)
     cells = [Item(at, start + one.start(), one.group(), box=box) for one in _CELL.finditer(text[start:])]
+    cells = [Item(at, start, text[start:].rstrip(), box=box)] if sure else cells
     circled = key and not text[mark.end()].isdecimal()
     return [replace(cells[0], number=key)] if circled and len(cells) == 1 else cells
 
@@ -185,7 +185,7 @@ def _find_shaped(view: View, sure: bool, faded: bool) -> Menu | None:
     frames, group, skipped = find_frames(view.lines), list[list[Item]](), list[tuple[int, int]]()
     seen = -1
     for at in range(view.bottom(), -1, -1):
-        cells = _shaped(view, at, frames)
+        cells = _shaped(view, at, frames, sure)
         seen += bool(cells) or not view.alternate  # a full screen can have a foot of its own far below
         if cells and not faded and is_faded(view.style(at, cells[0].col)):
             skipped.append((at, cells[0].col))
@@ -193,8 +193,8 @@ def _find_shaped(view: View, sure: bool, faded: bool) -> Menu | None:
         if not cells:
             continue
         below = group[-1] if group else []
-        hint = len(group) == 1 and speaks("hint", "keys", view.lines[below[0].row])
-        if len(below) == 1 and cells[0].col > below[0].col and not hint:
+        hint = 0 < len(group) < 3 and speaks("hint", "keys", view.lines[group[0][0].row])
+        if len(below) == 1 and cells[0].col > below[0].col and not (sure or (hint and len(group) == 1)):
             continue  # explains the choice above it
         apart = not below or len(group) == 1 or below[0].row - at == group[-2][0].row - below[0].row
         same = below and [one.col for one in cells] == [one.col for one in below][: len(cells)]
@@ -202,7 +202,10 @@ def _find_shaped(view: View, sure: bool, faded: bool) -> Menu | None:
             group.append(cells)
             continue
         if same and not apart and below[0].row - at < group[-2][0].row - below[0].row:
-            return None  # a choice of two rows
+            if len(group) > 2 or not hint:
+                return None  # a choice of two rows
+            group = [below, cells]
+            continue
         if (menu := _odd_in(view, group, sure)) or seen > numbers.FOOT_ROWS:
             break
         group = [cells]

@@ -13,6 +13,7 @@ from collections import Counter
 from atlasbridge.core.patterns import lazy
 from atlasbridge.core.prompt.keys import Step, named_key
 from atlasbridge.core.prompt.model import PromptType
+from atlasbridge.core.prompt.vocabulary import answers_as, begins
 from atlasbridge.core.recognition import numbers
 from atlasbridge.core.recognition.dialect import Dialect, MenuRule, compiled
 from atlasbridge.core.recognition.finding import Facts, Finding, drawn
@@ -32,6 +33,8 @@ _HELD = lazy(r"[‹«◂◀<\[]\s?([^\W\d_][^‹›«»<>\[\]]{0,22}?)\s?[›»�
 _TOGGLE = lazy(r"[›»…‣]\s*((?:\w[\w' ]{0,20}?\s+[/|·•]\s+){1,5}\w[\w' ]{0,20})\s*$")
 _SWITCH = lazy(r"[?:]\s+(Yes\s?[/|·]\s?No)\s*$", re.IGNORECASE)  # one of them is highlighted, and the cursor is hidden
 _WORDS_APART = lazy(r"\w[\w']*+(?: \w[\w']*+)*")
+_BUTTON = lazy(r"<\s*+([^<>\s](?:[^<>]{0,22}?[^<>\s])?)\s*+>|\[\s++([^\[\]\s](?:[^\[\]]{0,22}?[^\[\]\s])?)\s++\]")
+_WAY_OUT = lazy(r"[<\[]\s*+([^\W\d_][\w -]{0,20}?)\s*+[>\]]|^\s*+([^\W\d_]{2,12})\s*+$")
 _WHEEL = lazy("[⠁-⣿]")  # spins beside the tool's work, not in a question
 _ROW_RULE = MenuRule("side-by-side", across=True)
 _PRESS = lazy(r"^\W*(?:press|type|hit)\s+\S{1,10}\s+to\s", re.IGNORECASE)
@@ -112,6 +115,21 @@ def lit_words_in(view: View, at: int) -> Menu | None:
 def unheld(item: Item) -> Item:
     held = _HELD.fullmatch(item.label)
     return replace(item, col=item.col + held.start(1), label=held[1]) if held else item
+
+
+def marked_buttons(view: View, at: int, left: int, right: int) -> list[Item]:
+    line = view.lines[at]
+    marked = _BUTTON.finditer(line, left, min(right + 1, len(line)))
+    return [Item(at, match.start(match.lastindex or 1), match[match.lastindex or 1]) for match in marked]
+
+
+def way_out(view: View, row: int) -> str:
+    for text in unframed(view.lines)[row + 1 :]:
+        for match in _WAY_OUT.finditer(text):
+            label = match[1] or match[2]
+            if answers_as(label, "send") or begins("agree", label):
+                return label
+    return ""
 
 
 def _has_the_cursor(view: View, menu: Menu) -> bool:
