@@ -19,7 +19,15 @@ from atlasbridge.core.recognition.finding import DRAWN_FIELD, Facts, Finding, co
 from atlasbridge.core.recognition.meaning import asks_for_secret
 from atlasbridge.core.recognition.question import Asked, block, question_above, question_in_box
 from atlasbridge.core.recognition.widgets.line_question import BACKSPACE, recognise_line
-from atlasbridge.core.recognition.widgets.list_rows import Item, Menu, menu_finding, odd_bar, odd_one, row_pattern
+from atlasbridge.core.recognition.widgets.list_rows import (
+    Item,
+    Menu,
+    menu_finding,
+    odd_bar,
+    odd_one,
+    read_row,
+    row_pattern,
+)
 from atlasbridge.core.recognition.widgets.pointed_list import find_box_rows, find_shaped
 from atlasbridge.core.recognition.widgets.resting_screen import whole_screen
 from atlasbridge.core.recognition.widgets.side_by_side import marked_buttons, way_out
@@ -36,7 +44,6 @@ _NO_ROW = lazy(
 _SCROLL_MARK = lazy(r"(?<=\S)\s{2,}+[\^v↑↓▲▼▮▯▒░█#]$")
 _BRANCH = lazy(r"^(?:[│├└╰|]\s*+[─╌-]*+\s*+)+")  # the branches of a tree before an item
 _BOX = lazy(r"(\[[ xX*]\]|\([ xX*]\))\s*(.*)")
-_POINTED = lazy(rf"[{POINTERS}]\s\S")
 _LIST_BELOW = lazy(rf"^( *)[{POINTERS}] \S.*\n\1  \S|^( *)  \S.*\n\2[{POINTERS}] \S", re.MULTILINE)
 _BOX_LIST = MenuRule("box-list")
 _BUTTONS = MenuRule("box-buttons", across=True)
@@ -226,9 +233,10 @@ def find_list(view: View, frame: Frame, buttons: list[Item]) -> Menu | None:
     """The rows in the box that have boxes of their own, or of which exactly one looks different."""
     last = buttons[0].row if buttons else frame.bottom
     rows = [_row_inside(row, frame) if frame.top < at < last else "" for at, row in enumerate(unframed(view.lines))]
-    if not buttons and any(_POINTED.match(row.strip()) for row in rows):
+    pattern = row_pattern(POINTERS)
+    if not buttons and any(match["pointer"] for row in rows if (match := read_row(pattern, row))):
         return None  # a list with a pointer: `pointed_list` sees it
-    boxes = find_box_rows(view, rows, row_pattern(""))
+    boxes = find_box_rows(view, rows, pattern)
     if boxes:
         here = [at for at, item in enumerate(boxes.items) if item.row == view.row]
         labels = [_BRANCH.sub("", rows[item.row][item.start :].strip()) for item in boxes.items]

@@ -184,12 +184,11 @@ class Rows:
             return False
         if not row.strip():
             return self.edge >= 0 and self.rows[at - 1].strip() != "" and self.is_part(at - 1)
-        if self.edge >= 0 and len(row) - len(row.lstrip()) == self.edge:
+        start, indent = begins(row), len(row) - len(row.lstrip())
+        if indent == self.edge:
             return self.rows[at - 1].strip() != ""
-        start = begins(row)
         if self.numbered or self.askew:
-            words = start == len(row) - len(row.lstrip())
-            return (start > column or (words and start >= column - 2)) and self.item(at) is None
+            return (indent > column or start == indent >= column - 2) and self.item(at) is None
         deeper, dull = start > column, self.faded and is_faded(self.view.style(at, start))
         return (self.deep and deeper) or (start >= 0 and dull) or self._goes_on(at)
 
@@ -238,7 +237,8 @@ class Rows:
         if self.numbered:
             return int(item.number) == int(last.number) + step and blanks <= (2 if item.number != "0" else 0)
         if self.spaced:
-            return step > 0 or not self.rows[item.row].rstrip().endswith(("?", ":", "？", "："))  # the question
+            asks = self.rows[item.row].rstrip().endswith(("?", ":", "？", "："))
+            return step > 0 or bool(item.box) or not asks
         return not blanks or all(self.after(one.row) > one.row + 1 for one in (item, last))  # each is explained
 
 
