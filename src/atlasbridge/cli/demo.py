@@ -57,7 +57,7 @@ def command(quiet: bool, tour: bool) -> int:
     sys.stdout.flush()
     os.environ["ATLASBRIDGE_SESSION_ZYGOTE"] = "0"  # a fork server for one session would remain running
     if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:  # respects `nohup`
-        signal.signal(signal.SIGHUP, lambda *_: sys.exit(128 + signal.SIGHUP))
+        signal.signal(signal.SIGHUP, lambda *_: None)  # not in the middle of a start: without a terminal it ends soon
     detached = False
     try:
         with _tour() if tour else nullcontext(), _lifeline() as (reader, writer):
