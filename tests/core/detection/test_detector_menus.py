@@ -343,6 +343,14 @@ def test_a_refusal_leaves_the_review_of_hooks_in_codex_and_no_row_of_it_is_a_cho
     assert [keys_of(play, at) for at in range(2)] == [[b"t"], [b"\x1b"]]
 
 
+@pytest.mark.parametrize(("turns", "after_s"), [(7, 10.6), (0, 30.6)])
+def test_a_sign_of_work_that_stands_still_beside_an_input_box_is_left_over(turns: int, after_s: float) -> None:
+    """Sooner if the probe would see the tool's open request: only a probe that counts turns does."""
+    box = f"✢ Tempering…\n{'─' * 80}\n❯ \n{'─' * 80}\n  esc to interrupt"
+    play = Playbook(replace(POLLING, turns=turns), dialect="claude") >> box >> after_s - 1.0 << Nothing()
+    play >> 1.0 << Raised("free_text")
+
+
 def test_a_box_for_a_key_is_secret_and_enter_waits_until_the_key_was_drawn() -> None:
     box_drawn = (
         "╭" + "─" * 60 + "╮\n│ Enter Gemini API Key\n│ ╭───╮\n│ │ Paste your API key here │ │\n│ ╰───╯\n"

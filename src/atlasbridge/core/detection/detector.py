@@ -316,7 +316,7 @@ class Detector:
         dirty_s = 0.0 if self._dirty_since is None else now - self._dirty_since
         self._dirty_since = None
         self._line = b"" if probe.canonical is False else self._line
-        self.screen_history.begun = typed_text(self._line)
+        self.screen_history.begun, self.screen_history.sees_work = typed_text(self._line), probe.turns > 0
         view = self.screen_history.look()
         if self.screen_history.notice_change(unseen=dirty_s > 2 * self.settings.look_every_s):
             self._votes.clear()

@@ -29,7 +29,7 @@ SLOWEST_RHYTHM_S = 1.3
 BEATS_S = 3.0  # a busy mark spins or counts: below a dialog, one that has not changed for this long does not count
 STALE_S = 10.0  # the same for a busy mark on a screen without a dialog
 BACKGROUND_S = 600.0  # background work that the tool names below its input box; after this time it counts as idle
-QUIET_WORK_S = 30.0  # for a tool with known busy marks: its input box does not count as idle sooner
+QUIET_WORK_S = 30.0  # the same beside the input box of a tool with known marks, if nothing else tells whether it works
 SPINNERS = "".join(map(chr, range(0x2801, 0x2900))) + "◐◓◑◒✶✸✹✺✻✽✢✳"
 SPIN_S = 1.2  # a spinner that has not turned for this long stands still
 _S = r"\d{1,5}(?:\.\d)?\s?s(?:econds?|ecs?)?\b"
@@ -61,6 +61,7 @@ class ScreenHistory:
         self._turned_at = float("-inf")  # when a spinner or a counter last went on; what only blinks returns
         self._answered: tuple[str, ...] = ()  # the last answered lines
         self._rejected = ""  # text of a rejected answer, right after the cursor
+        self.sees_work = False  # the probe sees open requests and children: it would say `busy` if the tool worked
         self.begun = ""  # what a person has typed of a line that is not sent
         self._cached_view: tuple[tuple[object, ...], View] | None = None
         self._known: dict[Facts, Finding] = {}  # the finding for this view, by facts about the terminal
@@ -133,7 +134,8 @@ class ScreenHistory:
 
     def patience_s(self, found: Finding) -> float:
         """How long a tool's busy mark is believed while nothing changes."""
-        return QUIET_WORK_S if found.constraints.get("idle") and self.dialect.says_busy else STALE_S
+        unseen = not self.sees_work and self.dialect.says_busy
+        return QUIET_WORK_S if unseen and found.constraints.get("idle") else STALE_S
 
     def stirred(self, found: Finding, now: float) -> bool:
         """Whether something has changed recently. A tool that says it is working but draws nothing is not believed."""
