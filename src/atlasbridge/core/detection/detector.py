@@ -65,7 +65,7 @@ class OpenPrompt:
 
     def is_untouched(self, found: Finding, view: View) -> bool:
         """Whether nobody has typed. Dialogs and input boxes change their hints, so only typed text counts there."""
-        drawn = found.structural or found.constraints.get("idle")
+        drawn = found.structural or found.idle
         return found.filled == self.found.filled and bool(drawn or view.behind_cursor() == self.behind)
 
     def is_answered_in(self, found: Finding) -> bool:
@@ -204,7 +204,7 @@ class Detector:
             return opened.found
         if opened is None or not self._has_its_text(found):
             return None
-        if found.constraints.get("idle") and self._tool_works(found):
+        if found.idle and self._tool_works(found):
             return None
         filled = opened.found.filled if refilled else found.filled
         untouched = opened.is_untouched(replace(found, filled=filled), self.screen_history.look())
@@ -226,7 +226,7 @@ class Detector:
         question was asked a second time, or a whole screen of output went by. A dialog says what it is about.
         """
         opened = self._open
-        if opened is None or self._held or found.structural or found.constraints.get("idle"):
+        if opened is None or self._held or found.structural or found.idle:
             return False
         history = self.screen_history
         rewritten = found.question != opened.found.question and not self._has_its_text(found)
@@ -363,7 +363,7 @@ class Detector:
         return self._withdraw()
 
     def _still_there(self, found: Finding, probe: ProbeAnswer, now: float) -> list[Command]:
-        if probe.state is not ProbeState.BUSY or self.despite_busy or found.constraints.get("idle"):
+        if probe.state is not ProbeState.BUSY or self.despite_busy or found.idle:
             return self._asked_again(found, now)
         if self._busy_looks >= 3 and (self._answered is None or self._answered.key != self.screen_history.key):
             return self._withdraw()
@@ -375,13 +375,10 @@ class Detector:
         if found.priority >= OVERRIDES_BUSY:
             return False
         busy = bool(self._votes) and self._votes[-1] is ProbeState.BUSY
-        idle = found.constraints.get("idle")
-        stirs = busy or self.screen_history.stirred(found, self._now)
-        if stirs and idle and self.tool.state in ("working", "blocked"):
+        works = ("working", "blocked") if found.idle else ("working",) if not found.structural else ()
+        if self.tool.state in works and (busy or self.screen_history.stirred(found, self._now)):
             return True
-        if stirs and self.tool.state == "working" and not found.structural:
-            return True
-        if found.own and not idle and self.tool.asks(_dialog(found, self.screen_history.look()), self._now):
+        if found.own and not found.idle and self.tool.asks(_dialog(found, self.screen_history.look()), self._now):
             return False
         return self.screen_history.stated(found, self._now, busy) == "busy"
 
@@ -397,7 +394,7 @@ class Detector:
         if opened is None or self._held:
             return opened is not None
         touched, in_place = answered or self._keys_since_raise, self.screen_history.place(found) == opened.place
-        if found.constraints.get("idle") and self._sent and found.excerpt != opened.found.excerpt:
+        if found.idle and self._sent and found.excerpt != opened.found.excerpt:
             return False  # the tool worked between two looks: there is something new to show
         if self._has_its_text(found):
             return found.structural or in_place or not touched
@@ -444,7 +441,7 @@ class Detector:
         shown = _dialog(found, view)
         evidence = gather(found, probe, moment, self.tool.asks(shown, now), self.settings.patience)
         found, prompt = self._build(found, view, shown, evidence, now)
-        said_idle = bool(found.constraints.get("idle")) and (self.tool.state == "idle" or self.dialect.says_busy)
+        said_idle = found.idle and (self.tool.state == "idle" or self.dialect.says_busy)
         self.despite_busy |= said_idle or self._own_word(found)
         self.tool.raised(shown, now)
         place, behind = self.screen_history.place(found), view.behind_cursor()
@@ -459,7 +456,7 @@ class Detector:
     ) -> tuple[Finding, Prompt]:
         """Build the prompt with the subject that a hook sent, and adjust the finding to it."""
         event = self.tool.announced(shown, now) if found.own else None
-        if found.own and not found.constraints.get("idle") and self.tool.contradicts(shown, now):
+        if found.own and not found.idle and self.tool.contradicts(shown, now):
             seen = found.subject and replace(found.subject, complete=False)
             found = replace(found, subject=seen, whole=False)
             if found.permission:  # it is unknown what would be allowed, so it can only be refused
@@ -473,7 +470,7 @@ class Detector:
         """Handle a hook event that arrives after its dialog was raised. The prompt is raised again with the hook's
         subject, because the first message showed less; an answer to that one is refused.
         """
-        if found.constraints.get("idle") or self._keys_since_raise or not self.tool.spoke_late(now):
+        if found.idle or self._keys_since_raise or not self.tool.spoke_late(now):
             return []
         view = self.screen_history.look()
         shown = _dialog(found, view)
@@ -498,7 +495,7 @@ class Detector:
         hooked = found.own and (found.permission or self.tool.state == "blocked")
         if hooked and moment.settled_s < self.settings.hook_s and not self.tool.announced(_dialog(found, view), now):
             return "its hook may still say what it wants"
-        if found.constraints.get("idle") and self.tool.announces(now):
+        if found.idle and self.tool.announces(now):
             return "its hook has announced a dialog"
         back = found.own and now - moment.settled_s - self._done_at < RETURNS_S and moment.settled_s < LINGERS_S
         if back and digest_of(found) == self._done:
@@ -550,7 +547,7 @@ def _says_more(prompt: Prompt, shown: Prompt) -> bool:
 def _dialog(found: Finding, view: View) -> ShownDialog:
     """The text that a hook event must match: the dialog if its beginning is known, otherwise the whole screen."""
     about = found.subject
-    if found.constraints.get("idle"):
+    if found.idle:
         return ShownDialog("")  # it waits for the next instruction, which no hook announces
     if about is not None and about.kind is SubjectKind.EDIT and about.text == about.target:  # named only
         return ShownDialog(found.question, names=about.targets)

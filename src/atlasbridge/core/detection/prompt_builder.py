@@ -65,7 +65,7 @@ def rewrapped(found: Finding) -> str:
 
 def _asked_with(found: Finding) -> str:
     """The text above a line that asks; "" for a dialog, whose core contains it, and for an input box."""
-    return "" if found.structural or found.constraints.get("idle") else found.question
+    return "" if found.structural or found.idle else found.question
 
 
 def _flat(text: str) -> str:
@@ -141,7 +141,7 @@ def _nothing_is_known(found: Finding, evidence: list[Evidence]) -> bool:
     """Whether a program reads, and neither the tool nor a pattern says what for: the person must decide."""
     told = any(item.signal == "structured" for item in evidence)
     plain = found.type is PromptType.TYPE_FREE_TEXT and found.rule in ("bare-line", "silent") and not found.fields
-    rests = found.orders or found.constraints.get("idle") or found.constraints.get("secret")
+    rests = found.orders or found.idle or found.constraints.get("secret")
     return plain and not told and not rests and not found.constraints.get("default")
 
 
@@ -244,7 +244,7 @@ def safe_default(found: Finding) -> str:
     There is none where the answer could agree to something, where a shell could read it, or where the keys for a
     refusal are uncertain. A timer that does nothing does no harm.
     """
-    if found.constraints.get("secret") or found.constraints.get("idle") or found.bare or found.rule == ASKS_ABROAD:
+    if found.constraints.get("secret") or found.idle or found.bare or found.rule == ASKS_ABROAD:
         return ""
     if found.type is PromptType.TYPE_CONFIRM_ENTER:
         return "enter" if found.alone and found.whole and is_bare_enter(found.question or found.excerpt) else ""

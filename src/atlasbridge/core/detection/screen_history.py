@@ -114,12 +114,12 @@ class ScreenHistory:
         said = titled(view, self.dialect)
         if said and (said != "busy" or busy or self.stirred(found, now)):  # a title can be left over
             return said
-        dialog = found.structural and not found.constraints.get("idle")
+        dialog = found.structural and not found.idle
         below = max(found.foot, found.row) if dialog else -1
         beat_s = BEATS_S if dialog else float("inf") if busy else self.patience_s(found)
         for state, rows in (*marked_rows(view, self.dialect), ("busy", found.at_work)):
             if state == "background":  # of an idle tool, below its input box
-                rests = found.constraints.get("idle") and now - self.key_since < BACKGROUND_S
+                rests = found.idle and now - self.key_since < BACKGROUND_S
                 if rests and any(at > found.foot for at in rows):
                     return "busy"
             elif any(at > below and now - self._moved_at(at) < beat_s for at in rows):
@@ -135,7 +135,7 @@ class ScreenHistory:
     def patience_s(self, found: Finding) -> float:
         """How long a tool's busy mark is believed while nothing changes."""
         unseen = not self.sees_work and self.dialect.says_busy
-        return QUIET_WORK_S if unseen and found.constraints.get("idle") else STALE_S
+        return QUIET_WORK_S if unseen and found.idle else STALE_S
 
     def stirred(self, found: Finding, now: float) -> bool:
         """Whether something has changed recently. A tool that says it is working but draws nothing is not believed."""

@@ -130,10 +130,6 @@ class Situation:
         return Who.OWN if self.own_word else Who(self.probe.state.value)
 
     @property
-    def idle(self) -> bool:
-        return bool(self.found.constraints.get("idle"))
-
-    @property
     def unclear(self) -> bool:
         return self.found.type is PromptType.TYPE_UNKNOWN
 
@@ -200,7 +196,7 @@ def _reads_unseen(case: Situation) -> bool:
     may_read = (case.probe.canonical is False or secret) and not (
         case.probe.certain or case.dialect.idles or case.shows
     )
-    sure = case.found.score >= (KNOWN if case.probe.sleeps else SURE) and not case.idle
+    sure = case.found.score >= (KNOWN if case.probe.sleeps else SURE) and not case.found.idle
     decides = any(choice.refuses or choice.always for choice in case.found.choices)
     still_s = case.moment.settled_s if decides else case.moment.calm_s  # a spinner can turn beside what decides
     rows = (case.found.question or case.found.core).split("\n")  # a pointed row can be a step of what the program does
@@ -221,9 +217,10 @@ def _may_count_down(case: Situation) -> bool:
 
 
 def _wavers(case: Situation) -> bool:
-    """Whether it worked between two looks."""
-    looks = case.looks
-    return looks[-1] is ProbeState.POLLING and looks.count(ProbeState.BUSY) + 1 >= len(looks) > 1
+    """Whether there was no look before at which it was not busy."""
+    last, busy = case.looks[-1], case.looks.count(ProbeState.BUSY)
+    first = busy + 1 >= len(case.looks) if last is ProbeState.POLLING else len(case.looks) < 2
+    return first and last is not ProbeState.UNKNOWN
 
 
 def _moves(case: Situation) -> bool:
@@ -250,6 +247,7 @@ def _silence(case: Situation) -> float:
 
 
 _DISPLAY = "a list without a question, while something changes"
+_MOVES = "a line while something changes, or a dialog with a number that may count down"
 _GOES_ON = "nothing that is recognised in a live display, or a question that continues by itself"
 _SHOWS = "a live display without a line at its foot, or a line above the cursor of a program that serves others"
 _SAYS_NOTHING = "no output, a drawn screen without a question, or a line above the cursor that asks nothing"
@@ -259,12 +257,11 @@ EVIDENCE: dict[str, Holds] = {
     "a question of the multiplexer around it": _is_around,
     "a certain question, on a terminal in a mode that only a reader of keys needs": _reads_unseen,
     "an idle input box, and the program does nothing but run": lambda case: (
-        case.idle and case.probe.runs and case.dialect.says_busy
+        case.found.idle and case.probe.runs and case.dialect.says_busy
     ),
     "nothing changes, and it can read keys between sleeps": _may_look_at_keys,
     "the tool says that it works": lambda case: case.works,
-    "it was busy at the looks before": _wavers,
-    "this is the first look": lambda case: case.looks[-1] is not ProbeState.UNKNOWN and len(case.looks) < 2,
+    "this is the first look since it was busy": _wavers,
     "nothing that is recognised, while someone types": lambda case: (
         case.unclear and case.moment.typed_s is not None and case.moment.typed_s < case.patience.typing_s
     ),
@@ -273,14 +270,13 @@ EVIDENCE: dict[str, Holds] = {
     ),
     "no output yet": lambda case: case.found.rule == "silent",
     _GOES_ON: lambda case: (case.unclear and case.shows) or case.found.rule == PASSING,
-    "a line, while something changes": _moves,
+    _MOVES: lambda case: _moves(case) or _may_count_down(case),
     _DISPLAY: lambda case: (
         case.found.foot >= 0
         and not case.found.structural
         and case.found.score < SURE
         and case.moment.calm_s < case.patience.tick_s
     ),
-    "a dialog with a number that may count down": _may_count_down,
     "a dialog, or the tool's own statement": lambda case: (
         bool(case.structured) or (case.found.structural and case.found.score >= case.patience.threshold)
     ),
@@ -309,7 +305,7 @@ EVIDENCE: dict[str, Holds] = {
 _PLAIN = "unseen around rests display settle attended stranger silence"
 PATIENCE: dict[str, Seconds] = {
     **{name: attrgetter(f"patience.{name}_s") for name in _PLAIN.split()},
-    "rest": lambda case: case.patience.idle_s if case.idle else case.patience.polling_s,
+    "rest": lambda case: case.patience.idle_s if case.found.idle else case.patience.polling_s,
     "blind": lambda case: case.patience.hidden_s if case.hidden else case.patience.silence_s,
     "long silence": _silence,
     "begun": lambda case: case.patience.polling_s if case.probe.canonical else case.patience.silence_s,
@@ -339,8 +335,7 @@ TABLE: tuple[Row, ...] = (
     Row(_BUSY, _RESTS, True, "it runs, but its input box has not changed for a long time", after_s="rests"),
     Row(_BUSY, _SLEEPS, True, "it sleeps in short intervals, its terminal takes keys, nothing changes", "", "stranger"),
     Row(_BUSY, "anything", False, "it is busy: no prompt"),
-    Row(_LOOP, "it was busy at the looks before", False, "an event loop: one more look is needed"),
-    Row(_WAITS, "this is the first look", False, "one look is not enough"),
+    Row(_WAITS, "this is the first look since it was busy", False, "one look is not enough"),
     Row(_WAITS, "anything", False, "the screen has just changed", until_s="settle"),
     Row(_WAITS, "nothing that is recognised, while someone types", False, "someone is typing"),
     Row(_WAITS, "the next command prompt of someone at the terminal", False, "commands are typed", until_s="attended"),
@@ -349,8 +344,7 @@ TABLE: tuple[Row, ...] = (
     Row((Who.READING, *_LOOP), _DISPLAY, False, "it may be a display that keeps drawing"),
     Row((Who.READING,), "anything", True, "a process blocks in read on the terminal"),
     Row(_LOOP, "anything", False, "an event loop that has only come to rest", until_s="rest"),
-    Row(_LOOP, "a line, while something changes", False, "something changes beside the line"),
-    Row(_LOOP, "a dialog with a number that may count down", False, "a number may count down"),
+    Row(_LOOP, _MOVES, False, "something changes, or a number may count down"),
     Row(_LOOP, "a dialog, or the tool's own statement", True, "an event loop watches the terminal; a dialog is shown"),
     Row(_LOOP, _STRANGE, False, "a screen that the dialect does not know", until_s="stranger"),
     Row(_LOOP, _STRANGE, True, "a screen that the dialect does not know has not changed for a long time"),

@@ -77,6 +77,11 @@ class Finding:
     foot: int = -1  # the last row of a dialog, above the tool's own status rows; -1: unknown
     at_work: tuple[int, ...] = ()  # rows beside an input box in which a tool without a dialect says that it works
 
+    @property
+    def idle(self) -> bool:
+        """Whether it is the input box of a tool that waits for the next instruction."""
+        return bool(self.constraints.get("idle"))
+
 
 def typed_line(words: str, raw: bool = False) -> tuple[Step, ...]:
     """A word and its Enter as two events, as raw programs need them; a line discipline accepts that, too. A raw

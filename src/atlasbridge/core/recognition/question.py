@@ -131,7 +131,7 @@ def own_box(rows: tuple[str, ...], first: int, end: int) -> Frame | None:
 def question_above(view: View, top: int) -> Asked:
     """The words above a menu: its paragraph, and the one before if that is the question."""
     rows = peeled(view.lines, top)
-    first, row, blanks, size = top, top, 0, 0
+    first, blanks, size = top, 0, 0
     for at in range(top - 1, max(-1, top - 1 - max(numbers.QUESTION_ROWS, len(rows))), -1):
         if not rows[at].strip() or _divides(view, rows[at]) or (first == top and is_drawn(rows[at])):
             blanks += 1
@@ -146,14 +146,14 @@ def question_above(view: View, top: int) -> Asked:
         if first < top and (view.is_answered(at) or view.is_ticked(at)):
             break
         blanks = 0
-        first = row = at
+        first = at
         size += len(rows[at])
         if size > numbers.ENOUGH:
             break
     text = block(logical_rows(view, rows, first, top))
     gone = first == 0 and view.scrolled > 0  # text above the first row is gone
     missing = size > numbers.ENOUGH or gone or _lacks(view, first, top) or _more_above(view, rows, first)
-    return Asked(text, row, not missing and not leaves_out(text))
+    return Asked(text, first, not missing and not leaves_out(text))
 
 
 def question_in_box(view: View, top: int) -> Asked | None:
@@ -168,14 +168,10 @@ def question_in_box(view: View, top: int) -> Asked | None:
 
 def _more_above(view: View, rows: Sequence[str], first: int) -> bool:
     """Whether unanswered words are above it. They can belong to it or to something long past."""
-    drawn = False
     for at in range(first - 1, -1, -1):
-        if view.is_answered(at) or view.is_ticked(at):
-            return False
-        if rows[at].strip() and not is_drawn(rows[at]):
-            return True
-        drawn = drawn or (rows[at].strip() != "" and not _divides(view, rows[at]))
-    return drawn or view.scrolled > 0
+        if rows[at].strip() and not _divides(view, rows[at]):
+            return not (view.is_answered(at) or view.is_ticked(at))
+    return view.scrolled > 0
 
 
 def _divides(view: View, row: str) -> bool:
@@ -186,13 +182,6 @@ def stands_first(view: View, row: int) -> bool:
     """Whether nothing is above it, in a window that possibly had more to show than fits."""
     moved = view.scrolled > 0 or view.alternate
     return moved and not any(line.strip() and not is_drawn(line) for line in view.lines[:row])
-
-
-def stands_alone(view: View, row: int) -> bool:
-    """Whether only empty rows and answered lines are above it."""
-    near = range(row - 1, max(-1, row - 1 - numbers.CONTEXT_ROWS), -1)
-    last = next((at for at in near if view.lines[at].strip() or view.is_answered(at)), -1)
-    return last < 0 or view.is_answered(last)
 
 
 def context_above(view: View, row: int, question: str) -> Asked:

@@ -9,6 +9,7 @@ is already answered. The answer is a key, number or letter, with Enter if the te
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from atlasbridge.core.patterns import lazy
 from atlasbridge.core.prompt import vocabulary
@@ -19,40 +20,45 @@ from atlasbridge.core.recognition import numbers
 from atlasbridge.core.recognition.dialect import POINTERS, Dialect, Rule, compiled, matches_any
 from atlasbridge.core.recognition.finding import ASKS_ABROAD, PASSING, Facts, Finding, compact, typed_line
 from atlasbridge.core.recognition.meaning import asks_for_secret, choice_of
-from atlasbridge.core.recognition.question import block, context_above, question_above, stands_alone
-from atlasbridge.core.recognition.widgets.offers import BRACKETS, SPAN, Offer, keyed_words, offers_in, says_yes_or_no
+from atlasbridge.core.recognition.question import block, context_above, question_above
+from atlasbridge.core.recognition.widgets.offers import (
+    QUOTED_YES,
+    SPAN,
+    TOLD_YES,
+    Offer,
+    default_in,
+    keyed_words,
+    limits,
+    offers_in,
+    says_yes_or_no,
+    spoken_words,
+    yes_no_default,
+)
 from atlasbridge.core.screen.frames import is_drawn, unframed
 from atlasbridge.core.screen.view import View
 from atlasbridge.core.values import frozen, replace
 
 # Yes or no: what to type for each.
 
-_QUOTED_YES = lazy(r"[\"'`“‘<](yes|y)[\"'`”’>]", re.IGNORECASE)
-_QUOTED_NO = lazy(r"[\"'`“‘<](no|n)[\"'`”’>]", re.IGNORECASE)
-_YES_AND_NO = lazy(r"\b(yes)\W{1,3}(?:or\W)?(no)\b|\b(no)\W{1,3}(?:or\W)?(yes)\b", re.IGNORECASE)
 _KEYS_BELOW = lazy(r"(?<!\S)(\^?[^\W\d_])\s{1,3}+([^\W\d_]{2,20})(?!\S)")
-_TOLD_YES = lazy(
-    r"\b(?:type|enter|write|answer|only)(?:\s+in)?(?:\s+the word)?\s+[\"'`“‘<]?(yes)\b(?!\W{1,3}(?:or\W+)?no\b)",
-    re.IGNORECASE,
-)
 
 
 def typing_hint(view: View) -> str:
     """A row like `Type "yes" or "no"` at the foot of a full screen, which says what to type into its line."""
     for at in range(view.row + 1, len(view.lines)):
-        if _QUOTED_YES.search(view.lines[at]) and re.search(r"\b(?:type|enter)\b", view.lines[at], re.IGNORECASE):
+        if QUOTED_YES.search(view.lines[at]) and re.search(r"\b(?:type|enter)\b", view.lines[at], re.IGNORECASE):
             return view.lines[at]
     return ""
 
 
-def keys_below(view: View) -> list[tuple[str, str]]:
+def keys_below(view: View) -> list[Offer]:
     """The keys at the foot of an editor's screen and their meaning, such as ` O Oui`, ` N Non` and `^C Annuler`:
     first the key for yes, then the key for no. Empty unless there is exactly one of each.
     """
     rows = view.lines[max(view.row, view.bottom() - numbers.EDGE_ROWS) + 1 :]
-    listed = [(match[1], match[2]) for row in rows for match in _KEYS_BELOW.finditer(row)]
-    yes = [one for one in listed if vocabulary.begins("agree", one[1])]
-    no = [one for one in listed if vocabulary.answers_as(one[1], "refuse")]
+    listed = [Offer(match[1], match[2]) for row in rows for match in _KEYS_BELOW.finditer(row)]
+    yes = [one for one in listed if vocabulary.begins("agree", one.label)]
+    no = [one for one in listed if vocabulary.answers_as(one.label, "refuse")]
     return [*yes, *no, *(one for one in listed if one not in (*yes, *no))] if len(yes) == len(no) == 1 else []
 
 
@@ -60,7 +66,7 @@ def yes_no_choices(
     text: str, rule: Rule, facts: Facts, single: bool, clear: tuple[Step, ...], dialect: Dialect
 ) -> tuple[Choice, ...]:
     yes, no = (rule.yes, rule.no) if rule.yes else spoken_words(text)
-    default = _yes_no_default(text, yes, no)
+    default = yes_no_default(text, yes, no)
     choices = [
         Choice("y", "Yes" if len(yes) < 3 else yes, (*clear, *typed_key(yes, facts, single)), default=default == "y"),
         Choice("n", "No" if len(no) < 2 else no, (*clear, *typed_key(no, facts, single)), True, default=default == "n"),
@@ -72,44 +78,9 @@ def yes_no_choices(
     return tuple(choices)
 
 
-def spoken_words(text: str) -> tuple[str, str]:
-    """The text to type for yes and for no: the letter, or the word as the question spells it."""
-    if re.search(r"\bcapital|upper ?case", text, re.IGNORECASE):
-        return "YES", "NO"
-    told = _QUOTED_YES.search(text) or _TOLD_YES.search(text)
-    if told:
-        refused = _QUOTED_NO.search(text)
-        return told[1], refused[1] if refused else "NO" if told[1].isupper() else "no"
-    if default_in(text) in ("yes", "no"):
-        return "yes", "no"
-    pair = _YES_AND_NO.search(text)
-    return (pair[1] or pair[4], pair[2] or pair[3]) if pair else ("y", "n")
-
-
-def _yes_no_default(text: str, yes: str, no: str) -> str:
-    """The default: the one in upper case of `[j/N]`, or the one that has brackets or a word of its own: `[n]`."""
-    for first, second, keys in ((yes, no, "yn"), (no, yes, "ny")):
-        pair = re.search(rf"\b({re.escape(first)})\W*({re.escape(second)})\b", text, re.IGNORECASE)
-        if pair and pair[1][0].isupper() != pair[2][0].isupper():
-            return keys[pair[2][0].isupper()]
-    marked = next((offer.key for offer in offers_in(text) if offer.own), "")  # `[y]/n`
-    told = (marked or default_in(text)).lower()
-    return told[:1] if told in ("y", "yes", "n", "no") else ""
-
-
 # The line that asks, without text that is already filled in, and the prompt that it makes with the words above it.
 
 BACKSPACE = b"\x7f"  # the one key that every field knows
-_LIMIT = lazy(
-    r"(?:max(?:imum|\.)?(?: of)?|up to|at most|limit:?)\s*(\d{1,4})\s*(?:char|letter|digit|symbol)"
-    r"|(\d{1,2})[- ]letter code",
-    re.IGNORECASE,
-)
-_RANGE = lazy(r"[\[(](\d{1,4})\s*(?:-|–|\.\.|to)\s*(\d{1,4})(?:,[^\])]*)?[\])]")
-_DEFAULT = lazy(r"(?:\bdefault:?\s+|[\[(](?:default[:=]?\s*)?)([^\]\[()]{1,60})[\])][\s:?>)]*$", re.IGNORECASE)
-_NO_DEFAULT = lazy(
-    r"[/|,]|^\w+\s*-\s*\w+$|^(?:if|press|hit|optional|leave|e\.?g|for|or|enter|type|use|see)\b", re.IGNORECASE
-)
 BARE = lazy(r"^\W*$")
 _REPL = lazy(
     r"(?:irb|pry|iex|ghci|node|sqlite|mysql|psql|gdb|lldb|i?pdb)\b\S{0,40}>$|\((?:gdb|lldb|i?pdb)\)$|In \[\d{1,6}\]:$"
@@ -130,7 +101,7 @@ def line_finding(view: View, line: Line, facts: Facts, rule: str, kind: PromptTy
     found = Finding(
         rule, kind, score, compact(asked.near), line.text, view.line_start(view.row) if line.detached else line.row,
         constraints=limits(line.text), line_mode=facts.canonical is not False, detached=line.detached,
-        question=asked.text, whole=asked.whole, alone=stands_alone(view, line.row),
+        question=asked.text, whole=asked.whole, alone=asked.row == line.row,
         bare=BARE.match(line.text) is not None or is_shell(line.text),
     )  # fmt: skip
     if line.filled:
@@ -145,23 +116,6 @@ def typed_key(key: str, facts: Facts, single: bool = False) -> tuple[Step, ...]:
     if single or (raw and named) or (facts.one_key and len(key) == 1):
         return (Step(named or key[:1].encode()),)
     return (Step(key.encode(), When.MAY_LEAVE), Step(ENTER)) if raw and len(key) == 1 else typed_line(key, raw)
-
-
-def limits(text: str) -> dict[str, object]:
-    out: dict[str, object] = {}
-    size = _LIMIT.search(text)
-    if size:
-        out["max_length"] = int(size[1] or size[2])
-    span = _RANGE.search(text)
-    if span and int(span[1]) < int(span[2]):
-        out["min_choice"], out["max_choice"] = int(span[1]), int(span[2])
-    return out
-
-
-def default_in(text: str) -> str:
-    match = _DEFAULT.search(text)
-    value = match[1].strip() if match else ""
-    return "" if _LIMIT.search(value) or _NO_DEFAULT.search(value) else value
 
 
 def is_shell(question: str) -> bool:
@@ -180,14 +134,16 @@ class Line:
     detached: bool = False  # the cursor is on an empty line below it
 
 
-def asking_line(view: View, facts: Facts) -> Line | None:
+def asking_line(view: View, facts: Facts, dialect: Dialect) -> Line | None:
     """The logical line of the cursor. If that is empty, the last line above it with text."""
     before = view.before_cursor()
     start = view.line_start(view.row)
     if not view.cursor_visible and facts.canonical is False:
         before = _ANSWER_SO_FAR.sub("", view.lines[view.row])  # a hidden cursor means nothing
     if not is_drawn(before):
-        asked, value = _prefilled(before) if facts.canonical is False and not before.endswith(" ") else ("", "")
+        asked, value = (
+            _prefilled(before, dialect) if facts.canonical is False and not before.endswith(" ") else ("", "")
+        )
         if value and value[-1] not in ":?>])…%#$" and not before.endswith("..."):
             return Line(asked.strip(), start, value)
         above = view.lines[start - 1].strip() if start and facts.canonical is False and before.startswith("  ") else ""
@@ -198,10 +154,12 @@ def asking_line(view: View, facts: Facts) -> Line | None:
     return _last_words(view, view.row) or (Line(told, view.row) if told else None)
 
 
-def _prefilled(text: str) -> tuple[str, str]:
+def _prefilled(text: str, dialect: Dialect) -> tuple[str, str]:
     """The question and the value after it, which has no brackets. After choices in brackets, only one of them is a
     value. Other words continue the sentence, as they do after a key in angle brackets (`Type <RET> for more`).
     """
+    if not dialect.idles and (marked := _MARKED_VALUE.fullmatch(text)):
+        return marked[1], marked[2]
     after = max(map(text.rfind, _BRACKETS))
     ends = [found.end() for found in _ASK_ENDS.finditer(text, max(0, after))]
     if ends and ends[-1] > after:
@@ -251,7 +209,6 @@ _FINISHES = lazy(
     r"(alt|meta|esc|ctrl)\W+(?:then\W+)?(enter|\w)\b",
     re.IGNORECASE,
 )
-MOST_NUMBERS = 9  # the specification's limit for extracted choices
 _SIGN_ENDS = lazy(r"(?:^|\s)[^\w\s.…!,'\"]{1,3}$")  # `* `, `| ?- `
 _GOES_ON = lazy(r"""\w[^\s*]*[\d)\]:][*'"]$""")  # `irb(main):002:1*`: the last line is not complete yet
 
@@ -261,7 +218,6 @@ _COUNTED = lazy(
     r"(?:^\s?|(?<=\s\s)(?!\s)|(?<=\t)(?!\s))[*>+#-]?\s*+(?:[\[(<{（]\s?)?(\d{1,3}|[ivx]{2,4}|[A-Za-z])(?: or [A-Za-z])?"
     r"(?:(?:[\]).:>}]|\)\.|\s+(?:[-–—/=:]|[-=]?>|→)(?=\s))\s++|[、．）]\s*+)(\S++(?:\s++\S++)*?)(?=\s{2,}+[\[(]?(?:\d{1,3}|[A-Za-z])[\]).:]\s|\s*+$)"
 )
-_TABLED = lazy(r"^\s*+[*>]?\s*+(\d{1,3})\s{3,}+(\S.*)$")
 _UNSIGNED = lazy(r"^\s*+[*>#]?\s*+(\d{1,3})\s++(\S.*)$")  # trusted only if the numbers are complete
 _LETTERED = lazy(
     r"^\s{0,8}[\[(]([A-Za-z]{1,2}|\d)[\])]\s++(\S.*)$|^\s{2,8}([a-zA-Z])\s{2,}(?![:=-]\s)(\S.*)$"
@@ -282,9 +238,8 @@ _OR_ENTER = lazy(r"\bor (?:press|hit|just) \W?(?:enter|return)\b", re.IGNORECASE
 def recognise_line(view: View, facts: Facts, dialect: Dialect, strict: bool = False) -> Finding | None:
     """The question at the cursor. With `strict`, as on a full screen, only what a rule knows."""
     view = view.at_caret() if facts.canonical is False else view
-    line = asking_line(view, facts)
+    line = asking_line(view, facts, dialect)
     line = line and replace(line, text=_WARNED.sub("", line.text))
-    line = line if line is None or dialect.idles else _with_value(view, line, facts)
     line = line and _asked_above(view, line, facts, dialect)
     if line is None:
         return None
@@ -312,9 +267,7 @@ def recognise_line(view: View, facts: Facts, dialect: Dialect, strict: bool = Fa
     found = found or ruled or _asked_over_command(view, line, facts, dialect) or plain_line(view, line, facts)
     told = _FINISHES.search(found.excerpt) if facts.canonical is False and not found.choices else None
     if told and found.type is PromptType.TYPE_FREE_TEXT:  # its Enter only begins another line
-        keys = named_key(f"{told[1]}+{told[2]}") or b"\x1b" + (
-            ENTER if told[2].lower() == "enter" else told[2].encode()
-        )
+        keys = named_key(f"{told[1]}+{told[2]}") or b"\x1b" + (named_key(told[2]) or told[2].encode())
         found = replace(found, end_steps=(Step(keys),))
     drawn = facts.canonical is not True and not line.detached and found.type is PromptType.TYPE_FREE_TEXT
     fields = all(map(_LABELLED.match, view.lines[view.row : view.row + 2]))  # `> Name:` above `  Age:`
@@ -341,7 +294,7 @@ def _asked_above(view: View, line: Line, facts: Facts, dialect: Dialect) -> Line
         near = range(above, max(-1, above - numbers.EXPLAINED_ROWS), -1)
         first = next((at + 1 for at in near if not view.lines[at].strip()), near[-1])
         told = block(view.lines[first : above + 1])
-        if _TOLD_YES.search(told):  # `Only 'yes' will be accepted`
+        if TOLD_YES.search(told):  # `Only 'yes' will be accepted`
             return replace(line, text=f"{told}\n{line.text}", row=first)
     mark = _MARKER.match(line.text)
     if asked is None or mark is None:
@@ -351,12 +304,6 @@ def _asked_above(view: View, line: Line, facts: Facts, dialect: Dialect) -> Line
     names = sure and kind in (PromptType.TYPE_YES_NO, PromptType.TYPE_CONFIRM_ENTER)
     names = names or (asked.text.endswith((":", "?", "]")) and len(offers_in(asked.text)) > 1)
     return replace(asked, text=f"{asked.text} {line.text}", filled=line.filled) if names else line
-
-
-def _with_value(view: View, line: Line, facts: Facts) -> Line:
-    """After a mark alone, everything up to the cursor is the value that is filled in: `> WIP: fix`."""
-    found = _MARKED_VALUE.fullmatch(view.before_cursor()) if facts.canonical is False and not line.detached else None
-    return replace(line, text=found[1], filled=found[2]) if found and view.cursor_visible else line
 
 
 def _asked_over_command(view: View, line: Line, facts: Facts, dialect: Dialect) -> Finding | None:
@@ -408,7 +355,7 @@ def by_rule(view: View, line: Line, facts: Facts, dialect: Dialect) -> Finding |
 def _asked_abroad(view: View, line: Line, facts: Facts, dialect: Dialect) -> Finding | None:
     """A yes-or-no question in another language without named keys. All such programs accept y and n."""
     told = keys_below(view) if facts.canonical is False else []
-    yes, no = (told[0][0], told[1][0]) if told else ("", "")
+    yes, no = (told[0].key, told[1].key) if told else ("", "")
     language = spoken_in("confirm", "asks", line.text)
     shaped = yes and no and line.text.rstrip().endswith(("?", "？", ")"))  # whatever its words are
     if not (language or shaped) or speaks("confirm", "unless", line.text):
@@ -434,8 +381,7 @@ def finding_of(rule: Rule, view: View, line: Line, facts: Facts, dialect: Dialec
         clear = () if single else found.text_steps
         choices = yes_no_choices(f"{line.text} {hint}".strip(), rule, facts, single, clear, dialect)
         told = keys_below(view)[2:] if raw else []
-        others = [choice_of(key, label, (Step(named_key(key) or key.encode()),), dialect) for key, label in told]
-        found = replace(found, choices=(*choices, *others))
+        found = replace(found, choices=(*choices, *choices_of(told, (), facts, dialect, "", single=True)))
     if rule.secret:
         found = replace(found, constraints={**found.constraints, "secret": True})
     if rule.idle:
@@ -467,11 +413,6 @@ def plain_line(view: View, line: Line, facts: Facts) -> Finding:
     found = replace(found, orders=not line.detached and is_shell(line.text))
     if not asks and not line.detached and facts.canonical is False:  # perhaps the value of a field, below its question
         found = replace(found, text_steps=(Step(BACKSPACE * len(line.text), When.DRAINED),))
-    span = _RANGE.search(line.text) if asks and not line.detached and speaks("choose", "picks", line.text) else None
-    offered = range(int(span[1]), int(span[2]) + 1) if span else ()  # the numbers of `Enter choice [1-4]:`
-    if 1 < len(offered) <= MOST_NUMBERS:
-        choices = tuple(Choice(str(at), str(at), typed_key(str(at), facts)) for at in offered)
-        found = replace(found, type=PromptType.TYPE_MULTIPLE_CHOICE, choices=choices)
     default = line.filled or default_in(line.text)
     return replace(found, constraints={**found.constraints, "default": default}) if default else found
 
@@ -498,8 +439,6 @@ def offered_finding(
     above = offers_in(view.lines[line.row - 1]) if line.row else []
     if [one.label[:1] for one in above] == [offer.label for offer in offers]:  # `[s/i/l/p]?` below their words
         offers = [replace(offer, label=one.label) for offer, one in zip(offers, above, strict=True)]
-    if says_yes_or_no(offers) and ", " not in line.text:
-        offers = [replace(offer, label=BRACKETS.sub("", offer.label)) for offer in offers]
     score = numbers.SURE if keyed else numbers.LIKELY
     found = line_finding(view, line, facts, "offered", PromptType.TYPE_MULTIPLE_CHOICE, score)
     keys = [offer.key for offer in offers]
@@ -507,27 +446,31 @@ def offered_finding(
     default = "" if offers[-1].label.endswith(f"({default_in(line.text)})") else default_in(line.text)
     default = default or (capital[0] if len(capital) == 1 and "/".join(keys) in line.text else "")
     single = facts.one_key or (view.alternate and facts.canonical is False)
-    choices = []
-    for offer in offers:
-        steps = (*(() if single else found.text_steps), *typed_key(offer.key, facts, single))
-        is_default = default != "" and default.lower() in (offer.key.lower(), offer.label.lower())
-        choices.append(choice_of(offer.key, offer.label, steps, dialect, is_default))
+    choices = choices_of(offers, () if single else found.text_steps, facts, dialect, default, single)
     every = dialect.idles and any(choice.label.lower() == "all" for choice in choices)  # "all" is explained elsewhere
-    return replace(found, choices=tuple(choices), whole=found.whole and not every)
+    return replace(found, choices=choices, whole=found.whole and not every)
+
+
+def choices_of(
+    offers: Sequence[Offer], clear: tuple[Step, ...], facts: Facts, dialect: Dialect, default: str, single: bool = False
+) -> tuple[Choice, ...]:
+    """The offers as choices. The default is told by its key or its label."""
+    out = []
+    for one in offers:
+        steps = (*clear, *typed_key(one.key, facts, single))
+        marked = default != "" and default.lower() in (one.key.lower(), one.label.lower())
+        out.append(choice_of(one.key, one.label, steps, dialect, marked))
+    return tuple(out)
 
 
 @frozen
 class Listed:
-    """A list. `items` are pairs of key and label in the order of their keys; `current` is the key of the marked one."""
+    """A list. Its items are in the order of their keys; `current` is the key of the marked one."""
 
-    items: tuple[tuple[str, str], ...]
+    items: tuple[Offer, ...]
     current: str = ""
     row: int = 0  # of its first item
     bottom: int = 0
-
-    @property
-    def keys(self) -> list[str]:
-        return [key for key, _ in self.items]
 
 
 def listed_choices(view: View, row: int, question: str) -> Listed | None:
@@ -565,21 +508,21 @@ def _collect(view: View, row: int, pattern: re.Pattern[str], question: str) -> L
             if gap > numbers.GAP_ROWS:
                 break
     ordered = _in_order(items, signed=pattern is not _UNSIGNED)
-    trusted = pattern is not _UNSIGNED or top + len(ordered) == row or _TABLED.match(head)
+    trusted = pattern is not _UNSIGNED or top + len(ordered) == row or re.match(r"\W*\d+\s{3}", head)
     return Listed(ordered, current, top, bottom) if len(ordered) >= 2 and trusted else None
 
 
-def _in_order(items: dict[str, str], signed: bool) -> tuple[tuple[str, str], ...]:
+def _in_order(items: dict[str, str], signed: bool) -> tuple[Offer, ...]:
     """The items by number, as far as all have one. Numbers in several columns must be complete, and others must ascend
     row by row or have a sign behind them. A list that does not begin with 1 or a can have lost its beginning.
     """
-    rows = tuple(reversed(items.items()))
+    rows = tuple(Offer(*one) for one in reversed(items.items()))
     digits, roman = all(key.isdigit() for key in items), "ii" in items and items.keys() <= set(_ROMAN)
     keys = [int(key) if digits else _ROMAN.index(key) + 1 if roman else ord(key[0].lower()) - 96 for key in items]
     complete = max(keys, default=0) - min(keys, default=0) < len(keys)
     if (complete and min(keys, default=2) > 1) or (digits and not complete and not signed):
         return ()
-    return tuple(sorted(rows, key=lambda one: int(one[0]))) if complete and digits else rows
+    return tuple(sorted(rows, key=lambda one: int(one.key))) if complete and digits else rows
 
 
 def _chooses(line: str) -> bool:
@@ -590,24 +533,25 @@ def _asks_to_choose(view: View, found: Listed, row: int, question: str) -> bool:
     """Whether the line asks for an item of the list, follows a list of short labels at once, or is below a list whose
     heading asks.
     """
-    span, default = SPAN.search(question), default_in(question)
-    named = span is not None and [*span.groups()] == [found.keys[0], found.keys[-1]]
+    span, keys = SPAN.search(question), [one.key for one in found.items]
+    named = span is not None and [*span.groups()] == [keys[0], keys[-1]]
     if named or _chooses(question):
         return True
-    short = all(len(label) <= numbers.LONGEST_LABEL for _, label in found.items)
+    short = all(len(one.label) <= numbers.LONGEST_LABEL for one in found.items)
     between = view.lines[found.bottom + 1 : row]
     spaced = found.bottom - found.row >= 2 * (len(found.items) - 1)
-    leaves = {"q", "x", "Q", "X"} & set(found.keys)
+    leaves = {"q", "x", "Q", "X"} & set(keys)
     ends = leaves or _LEAVES.match(view.lines[found.bottom])  # nothing else than a menu ends with 0 or q
     beside = all(text.startswith("   ") or ((spaced or ends) and not text.strip()) for text in between)
-    if beside and (short or ends) and (ends or question.endswith(("?", "？", ":", "：")) or default in found.keys):
+    asks = ends or question.endswith(("?", "？", ":", "：")) or default_in(question) in keys
+    if beside and asks and (short or ends):
         return True
     if not all(is_drawn(text) or text.startswith("   ") for text in between):
         return False
     if view.lines[found.row].lstrip()[:1] in _EDGES:
         return True  # programs do not frame ordinary output
     head = " ".join(view.lines[max(0, found.row - numbers.HINT_ROWS) : found.row]).rstrip()
-    bare = BARE.match(question) or question.endswith(found.items[-1][1])  # nothing is below the list
+    bare = BARE.match(question) or question.endswith(found.items[-1].label)  # nothing is below the list
     return bool(
         speaks("choose", "asks", head)
         or (bare and short and (head.endswith(("?", "？", "]:")) or speaks("choose", "heads", head)))
@@ -618,19 +562,13 @@ def typed_list_finding(view: View, line: Line, facts: Facts, dialect: Dialect) -
     """A list above, and a line that asks for one of its items."""
     if is_shell(line.text):
         return None
-    listed = listed_choices(view, view.row if line.detached else line.row, line.text)
-    if not listed and line.filled.isdigit():  # a number is already filled in: the default, if the list contains it
-        listed = listed_choices(view, line.row, f"{line.text} ({line.filled})")
-        listed = listed if listed and line.filled in dict(listed.items) else None
-    if not listed:
+    filled = f" ({line.filled})" if line.filled.isdigit() else ""  # a number is already filled in: the default
+    listed = listed_choices(view, view.row if line.detached else line.row, f"{line.text}{filled}")
+    if not listed or (filled and all(line.filled != one.key for one in listed.items)):
         return None
     found = line_finding(view, line, facts, "typed-list", PromptType.TYPE_MULTIPLE_CHOICE, numbers.SURE)
-    default = default_in(line.text)
-    choices = [
-        choice_of(key, label, (*found.text_steps, *typed_key(key, facts)), dialect, key in (default, listed.current))
-        for key, label in listed.items
-    ]
-    choices += [choice_of(one.key, one.label, typed_key(one.key, facts), dialect) for one in keyed_words(line.text)]
+    default = listed.current or default_in(line.text)
+    choices = [*choices_of([*listed.items, *keyed_words(line.text)], found.text_steps, facts, dialect, default)]
     if _OR_ENTER.search(line.text):
         choices.append(Choice("enter", "Enter", (Step(ENTER),)))
     head, said = question_above(view, listed.row), context_above(view, listed.row, "")
@@ -638,7 +576,7 @@ def typed_list_finding(view: View, line: Line, facts: Facts, dialect: Dialect) -
     between = [row.rstrip() for row in view.lines[listed.bottom + 1 : line.row] if not is_drawn(row)]
     own = block([*between, line.text])
     question = "\n".join(part for part in (head.text, own) if part)
-    core = f"{question}\0" + "\0".join(label for _, label in listed.items)
+    core = f"{question}\0" + "\0".join(one.label for one in listed.items)
     limit = {**found.constraints, "min_choice": 1, "max_choice": len(listed.items)}
     found = replace(found, choices=tuple(choices), core=core, constraints=limit, structural=True, whole=head.whole)
     found = replace(found, question=question, excerpt=compact(question))

@@ -11,7 +11,7 @@ import re
 
 from atlasbridge.core.patterns import lazy
 from atlasbridge.core.prompt import vocabulary
-from atlasbridge.core.values import frozen
+from atlasbridge.core.values import frozen, replace
 
 _PAIRED = lazy(  # `0 = LOW, 1 = HIGH:`, `(y=save, n=discard)?`
     r"(?<!\w)(?P<key>\w)\s?=\s?(?P<label>[^\W\d_](?:[\w' -]{0,40}?\w)?)(?=\s*[,;/)\]:?]|\s+(?:and|or)\s|\s+\w\s?=|\s*$)"
@@ -40,8 +40,26 @@ _WORD = lazy(_OFFER)
 _FRACTION = lazy(r"[\d.]++[a-zA-Z%]{0,3}+\s*+/\s*+[\d.]++[a-zA-Z%]{0,3}+")  # `(1/2)` and `(20/125k)`
 _NAMED = lazy(r"\b(?:name|path|directory|folder|location)\b[^?]*$", re.IGNORECASE)
 _WORD_IN_H = lazy(r"^(?=[^aeiou]*[aeiou])[a-z]*+(?<=[cgpst]h)$|^(?:zsh|ksh|csh|tcsh|mksh|ssh|pwsh)$", re.IGNORECASE)
-BRACKETS = lazy(r"[\[\]()]")
+_BRACKETS = lazy(r"[\[\]()]")
+RANGE = lazy(r"[\[(](\d{1,4})\s*(?:-|–|\.\.|to)\s*(\d{1,4})(?:,[^\])]*)?[\])]")
+MOST_NUMBERS = 9  # the specification's limit for extracted choices
 SPAN = lazy(r"\b(\d{1,3})\s?[-–]\s?(\d{1,3})\b")
+QUOTED_YES = lazy(r"[\"'`“‘<](yes|y)[\"'`”’>]", re.IGNORECASE)
+_QUOTED_NO = lazy(r"[\"'`“‘<](no|n)[\"'`”’>]", re.IGNORECASE)
+_YES_AND_NO = lazy(r"\b(yes)\W{1,3}(?:or\W)?(no)\b|\b(no)\W{1,3}(?:or\W)?(yes)\b", re.IGNORECASE)
+TOLD_YES = lazy(
+    r"\b(?:type|enter|write|answer|only)(?:\s+in)?(?:\s+the word)?\s+[\"'`“‘<]?(yes)\b(?!\W{1,3}(?:or\W+)?no\b)",
+    re.IGNORECASE,
+)
+_LIMIT = lazy(
+    r"(?:max(?:imum|\.)?(?: of)?|up to|at most|limit:?)\s*(\d{1,4})\s*(?:char|letter|digit|symbol)"
+    r"|(\d{1,2})[- ]letter code",
+    re.IGNORECASE,
+)
+_DEFAULT = lazy(r"(?:\bdefault:?\s+|[\[(](?:default[:=]?\s*)?)([^\]\[()]{1,60})[\])][\s:?>)]*$", re.IGNORECASE)
+_NO_DEFAULT = lazy(
+    r"[/|,]|^\w+\s*-\s*\w+$|^(?:if|press|hit|optional|leave|e\.?g|for|or|enter|type|use|see)\b", re.IGNORECASE
+)
 
 
 @frozen
@@ -53,7 +71,7 @@ class Offer:
 
 def offers_in(text: str) -> list[Offer]:
     """The answers that a line names: its words with keys, or else the words in its last brackets."""
-    return keyed_words(text) or [_offer(word) for word in _words_in(text)]
+    return keyed_words(text) or [_offer(word) for word in _words_in(text) or _numbers_in(text)]
 
 
 def keyed_words(text: str) -> list[Offer]:
@@ -64,12 +82,13 @@ def keyed_words(text: str) -> list[Offer]:
         for lower in (True, False):  # keys are typed in lower case, unless their case tells them apart
             found = [offer for match in matches if (offer := _keyed(match, text, lower))]
             if 2 <= len(found) == len({offer.key for offer in found}):
-                return found
+                plain = says_yes_or_no(found) and ", " not in text
+                return [replace(one, label=_BRACKETS.sub("", one.label)) for one in found] if plain else found
     return []
 
 
 def says_yes_or_no(offers: list[Offer]) -> bool:
-    return any(BRACKETS.sub("", offer.label).lower() in ("yes", "no") for offer in offers if not offer.key.isdigit())
+    return any(_BRACKETS.sub("", offer.label).lower() in ("yes", "no") for offer in offers if not offer.key.isdigit())
 
 
 def _keyed(match: re.Match[str], text: str, lower: bool) -> Offer | None:
@@ -100,6 +119,13 @@ def _words_in(text: str) -> list[str]:
     quoted = _QUOTED.search(text)
     asks = quoted and _ends_asking(re.sub(r"[\[(].*?[\])]", "", quoted[3]))
     return re.findall(r"[\w.+-]+(?=['\"`])", quoted[1]) if quoted and asks else []
+
+
+def _numbers_in(text: str) -> list[str]:
+    """The numbers of `Enter choice [1-4]:`."""
+    span = RANGE.search(text) if vocabulary.speaks("choose", "picks", text) else None
+    offered = range(int(span[1]), int(span[2]) + 1) if span and _ends_asking(text[span.end() :]) else ()
+    return [str(at) for at in offered] if len(offered) <= MOST_NUMBERS else []
 
 
 def _ends_asking(rest: str) -> bool:
@@ -140,3 +166,45 @@ def _offer(word: str) -> Offer:
     plain = word.strip("[]()")
     key, _, label = plain.partition("=")
     return Offer(short[1], short[1] + short[2]) if short else Offer(key, label or plain, word.startswith("["))
+
+
+def spoken_words(text: str) -> tuple[str, str]:
+    """The text to type for yes and for no: the letter, or the word as the question spells it."""
+    if re.search(r"\bcapital|upper ?case", text, re.IGNORECASE):
+        return "YES", "NO"
+    told = QUOTED_YES.search(text) or TOLD_YES.search(text)
+    if told:
+        refused = _QUOTED_NO.search(text)
+        return told[1], refused[1] if refused else "NO" if told[1].isupper() else "no"
+    if default_in(text) in ("yes", "no"):
+        return "yes", "no"
+    pair = _YES_AND_NO.search(text)
+    return (pair[1] or pair[4], pair[2] or pair[3]) if pair else ("y", "n")
+
+
+def yes_no_default(text: str, yes: str, no: str) -> str:
+    """The default: the one in upper case of `[j/N]`, or the one that has brackets or a word of its own: `[n]`."""
+    for first, second, keys in ((yes, no, "yn"), (no, yes, "ny")):
+        pair = re.search(rf"\b({re.escape(first)})\W*({re.escape(second)})\b", text, re.IGNORECASE)
+        if pair and pair[1][0].isupper() != pair[2][0].isupper():
+            return keys[pair[2][0].isupper()]
+    marked = next((offer.key for offer in offers_in(text) if offer.own), "")  # `[y]/n`
+    told = (marked or default_in(text)).lower()
+    return told[:1] if told in ("y", "yes", "n", "no") else ""
+
+
+def limits(text: str) -> dict[str, object]:
+    out: dict[str, object] = {}
+    size = _LIMIT.search(text)
+    if size:
+        out["max_length"] = int(size[1] or size[2])
+    span = RANGE.search(text)
+    if span and int(span[1]) < int(span[2]):
+        out["min_choice"], out["max_choice"] = int(span[1]), int(span[2])
+    return out
+
+
+def default_in(text: str) -> str:
+    match = _DEFAULT.search(text)
+    value = match[1].strip() if match else ""
+    return "" if _LIMIT.search(value) or _NO_DEFAULT.search(value) else value

@@ -36,7 +36,6 @@ _ENDS_ASKING = lazy(r"\?(?:\s[\[(][^\])]*[\])])?$")
 _APART = "   "  # between the keys that a row explains and the line to type into
 _LETTERED = lazy(r"\?: [yYnN]$")
 _LETTER = Rule("footer", "", "yes_no", yes="y", no="n")
-_BOX_ROWS = 12  # of a box that asks: a higher one is a part of the screen
 
 
 def has_bar(view: View) -> bool:
@@ -146,9 +145,8 @@ def _is_ground(view: View, at: int) -> bool:
 
 
 def _box(view: View) -> View | None:
-    """A small box in front of everything else, as a view with the cursor after its last words."""
-    boxes = [one for one in find_frames(view.lines) if one.bottom - one.top <= _BOX_ROWS]
-    boxes = [one for one in boxes if not view.cursor_visible or one.top < view.row < one.bottom]
+    """The box in front of everything else, as a view with the cursor after its last words."""
+    boxes = [one for one in find_frames(view.lines) if not view.cursor_visible or one.top < view.row < one.bottom]
     if not view.alternate or len(boxes) != 1:
         return None
     lines = tuple(row.rstrip() for row in inside(view.lines, boxes[0]))
@@ -164,9 +162,7 @@ def recognise_footer(view: View, facts: Facts, dialect: Dialect) -> Finding | No
     if view.cursor_visible and alone and above.endswith(("?", ":")) and facts.command not in dialect.screen_programs:
         return _fill_in(view, above, view.before_cursor().strip(), facts)
     bar = bool(view.style(view.row, 0) & REVERSE) or last or _stands_apart(view)
-    keys, gap, line = view.before_cursor().rpartition(_APART)
-    line = line if not {":", "?"} & set(keys) else f"{keys}{gap}{line}"
-    asked = _ASKED_BELOW.match(line) if bar and view.cursor_visible else None
+    asked = _ASKED_BELOW.match(view.before_cursor().rpartition(_APART)[2]) if bar and view.cursor_visible else None
     if asked and asked["ask"].endswith("?:") and f"{asked['filled'] or ''}{view.behind_cursor()}".lower() in ("y", "n"):
         place = Line(asked["ask"].strip(), view.row)
         found = line_finding(view, place, facts, FOOTER, PromptType.TYPE_YES_NO, numbers.SURE)
