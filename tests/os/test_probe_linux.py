@@ -273,7 +273,8 @@ PORT, NAME = "listen(socket.AF_INET, ('127.0.0.1', 0))", "listen(socket.AF_UNIX,
     [
         (f"os.setsid(); leave(0, 1, 2, here, there); {PORT}", READING),
         (f"os.setsid(); leave(0, 1, 2, here, there); {NAME}", READING),
-        (f"os.setsid(); leave(0, 1, 2, there); {PORT}", BUSY),  # it may have words for the program
+        (f"os.setsid(); leave(1, 2, there); {PORT}", READING),  # the program may tell it when to end
+        (f"os.setsid(); leave(0, 1, 2, here); {PORT}", BUSY),  # it may have words for the program
         (f"os.setsid(); leave(0, 1, here, there); {PORT}", BUSY),  # and this one for the terminal
         (f"leave(0, 1, 2, here, there); {PORT}", BUSY),
         ("os.setsid(); leave(0, 1, 2, here, there)", BUSY),  # it awaits no calls

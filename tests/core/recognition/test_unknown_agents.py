@@ -64,6 +64,15 @@ def test_a_refusal_whose_field_wants_a_reason_is_typed_as_the_key_that_refuses()
     assert [[step.keys for step in choice.steps] for choice in play.prompt.choices] == [[b"\r"], [b"\x1b"]]
 
 
+@pytest.mark.parametrize("gap", ["\n", "\n\n"])
+def test_a_question_that_points_at_what_is_above_it_is_shown_with_that(gap: str) -> None:
+    said = "● I will remove the old build.\n\n⚒ execute_bash\nCommand:\nrm -rf build\n"
+    listed = "Do you want to execute this tool?\n\n> ✓ Yes, execute it\n  ✗ No, cancel\n\nPress Escape to cancel\n"
+    play = Playbook(TICKING) >> HIDE + said + gap + listed >> 3.0 << Raised("multiple_choice", "rm -rf build")
+    assert play.prompt.excerpt.endswith("Do you want to execute this tool?")
+    assert "old build" not in play.prompt.excerpt
+
+
 def test_marks_in_panels_beside_each_other_are_states_and_no_list() -> None:
     foot = (
         f" ╭{'─' * 30} agent ─╮ ╭── agents ──── servers ───╮\n"

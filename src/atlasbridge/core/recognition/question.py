@@ -138,7 +138,8 @@ def question_above(view: View, top: int) -> Asked:
             taken = block(rows[first:top])
             lines = [line.strip() for line in taken.split("\n")]
             enough = any(len(line) > 8 for line in lines) and any(line.endswith(("?", ":")) for line in lines)
-            if taken and (blanks > 1 or enough):
+            points = "\n" not in taken and not _divides(view, rows[at]) and speaks("hint", "points", taken)  # above it
+            if taken and (blanks > 1 or enough) and not points:
                 break
             if not taken and top - at > numbers.QUESTION_ROWS and not view.alternate:
                 break

@@ -189,6 +189,13 @@ def descriptors(pid: int) -> dict[int, str]:
     return {int(name): descriptor(pid, int(name)) for name in names[:4096]}
 
 
+def can_write(pid: int, fd: int) -> bool:
+    try:
+        return bool(os.lstat(f"/proc/{pid}/fd/{fd}").st_mode & stat.S_IWUSR)
+    except OSError:
+        return False
+
+
 def character_device(pid: int, fd: int) -> tuple[int, int] | None:
     """File system and device number of a descriptor. Unlike paths, they do not depend on a mount namespace."""
     try:
@@ -733,11 +740,14 @@ def is_at_work(child: Process, program: Process, input_age_s: float | None) -> b
 
 
 def _is_daemon(child: Process, program: Process) -> bool:
-    """Whether it is an independent server: no terminal, no stream shared with the program, waiting for connections."""
+    """Whether it is an independent server: no terminal, waiting for connections, and nothing that it could write to the
+    program or the terminal. Its standard input and a pipe that tells it when to end are harmless.
+    """
     if child.terminal:
         return False
     own, streams = descriptors(child.pid), set(descriptors(program.pid).values())
-    if any(link.startswith(("pipe:", "/dev/pts/")) for link in streams & set(own.values())):
+    said = {link for fd, link in own.items() if fd and can_write(child.pid, fd)}
+    if any(link.startswith(("pipe:", "/dev/pts/")) for link in streams & said):
         return False
     inodes, theirs = sockdiag.inodes_of(own), sockdiag.inodes_of(dict(enumerate(streams)))
     return sockdiag.awaits_calls(inodes) and not any(sockdiag.unix_peer(inode) in theirs for inode in inodes)
