@@ -64,6 +64,13 @@ def test_a_refusal_whose_field_wants_a_reason_is_typed_as_the_key_that_refuses()
     assert [[step.keys for step in choice.steps] for choice in play.prompt.choices] == [[b"\r"], [b"\x1b"]]
 
 
+def test_a_question_what_to_do_is_shown_with_the_box_above_it() -> None:
+    asks = boxed("Requesting permission to run:", "$ rm -rf build") + "\r\n\r\nWhat would you like to do?\r\n\r\n"
+    listed = "> ✓ Approve\r\n  ✗ Reject\r\n\r\n↑/↓ move · enter select · esc cancel\r\n"
+    play = Playbook(TICKING) >> HIDE + asks + listed >> 3.0 << Raised("multiple_choice", "rm -rf build")
+    assert play.prompt.excerpt.endswith("What would you like to do?")
+
+
 @pytest.mark.parametrize("gap", ["\n", "\n\n"])
 def test_a_question_that_points_at_what_is_above_it_is_shown_with_that(gap: str) -> None:
     said = "● I will remove the old build.\n\n⚒ execute_bash\nCommand:\nrm -rf build\n"
@@ -71,6 +78,26 @@ def test_a_question_that_points_at_what_is_above_it_is_shown_with_that(gap: str)
     play = Playbook(TICKING) >> HIDE + said + gap + listed >> 3.0 << Raised("multiple_choice", "rm -rf build")
     assert play.prompt.excerpt.endswith("Do you want to execute this tool?")
     assert "old build" not in play.prompt.excerpt
+
+
+ALLOWS = (">>> execute requires approval <<<", " touch made.txt", "", "  › 1. Approve (y)", "    2. Reject (n)")
+
+
+def test_a_framed_dialog_above_an_input_box_asks_although_status_rows_are_between() -> None:
+    dialog = boxed(*ALLOWS, "↑/↓ navigate • Enter select • y/n quick keys • Esc reject")
+    between = "\r\n\r\n ⏸ Awaiting decision...  (paused at 9s)\r\n\r\n"
+    shown = f"{HIDE}{dialog}{between}{boxed('>')}\r\n manual  ~/work\r\n  Context: 0%"
+    play = Playbook(TICKING) >> shown >> 3.0 << Raised("multiple_choice", "touch made.txt")
+    assert [choice.label for choice in play.prompt.choices if choice.refuses] == ["Reject (n)"]
+
+
+def test_an_input_box_behind_a_dialog_takes_no_instruction() -> None:
+    rows = boxed(">").split("\r\n")
+    over = "\r\n".join(f"{row[:30]}│{'':<18}│{row[50:]}" for row in rows)
+    head = f"{'':<30}╭{'─' * 18}╮\r\n{'':<30}│{' Choose a model':<18}│\r\n"
+    shown = f"{HIDE}{head}{over}\r\n manual{'':<23}╰{'─' * 18}╯"
+    play = Playbook(TICKING) >> shown >> 12.0 << Raised("unknown")
+    assert "idle" not in play.prompt.constraints
 
 
 def test_marks_in_panels_beside_each_other_are_states_and_no_list() -> None:

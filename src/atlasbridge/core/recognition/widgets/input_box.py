@@ -36,7 +36,8 @@ def find_input_box(view: View) -> Frame | None:
     wide = view.cols - numbers.MARGIN
     for frame in find_frames(view.lines):
         fits = frame.right - frame.left >= wide and _fits(view, frame.top, frame.bottom, foot, frame.left + 1)
-        if fits and not ends_in_buttons(view, frame):
+        covered = "│" in view.lines[frame.top][frame.left + 1 : frame.right]  # by a dialog in front of it
+        if fits and not covered and not ends_in_buttons(view, frame):
             return frame
     ruled = [at for at, line in enumerate(view.lines) if is_rule(line) or _TITLED.match(line)]
     equal = {view.lines[at] for at in ruled if at < view.row} & {view.lines[at] for at in ruled if at > view.row}
@@ -96,8 +97,8 @@ def _inner_question(view: View, box: Frame, facts: Facts, dialect: Dialect) -> F
     found = recognise_line(inner(here, frame), facts, dialect, strict=True) if frame and here is not view else None
     if frame and found and found.type is PromptType.TYPE_YES_NO and found.score >= numbers.SURE:
         asked = block(inside(view.lines, frame))
-        inner_question = drawn("question-above-box", numbers.SURE, Asked(asked, frame.top + 1), core=found.core)
-        return replace(inner_question, foot=len(view.lines))  # no status row of the tool counts: the command waits
+        found = drawn("question-above-box", numbers.SURE, Asked(asked, frame.top + 1), core=found.core)
+        return replace(found, foot=len(view.lines))  # no status row of the tool counts: the command waits
     return None
 
 
@@ -108,20 +109,19 @@ def _fits(view: View, top: int, bottom: int, foot: int, left: int) -> bool:
 
 
 def recognise_input_box(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
-    if facts.canonical is True or facts.command in dialect.screen_programs:
-        return None
-    box = find_input_box(view)
+    commands = facts.canonical is True or facts.command in dialect.screen_programs
+    box = None if commands else find_input_box(view)
     if box is None:
         return None
     menu = find_menu(view, dialect.pointers)
-    if menu and box.top < menu.top:
-        return None  # the "box" is a list
-    asked = _inner_question(view, box, facts, dialect)
-    if asked:
+    gap = view.lines[menu.bottom + 1 : box.top] if menu else ()  # between the box and the list
+    framed = menu and any(one.top < menu.top <= menu.bottom < one.bottom for one in find_frames(view.lines))
+    if menu and (box.top < menu.top or (framed and vocabulary.speaks("hint", "arrows", "\n".join(gap)))):
+        return None  # the "box" is a list, or a dialog is in a frame above it, as messages of a chat are not
+    if asked := _inner_question(view, box, facts, dialect):
         return asked
     at_work = _rows_of_work(view, box)
     said = block(view.lines[max(0, box.top - numbers.CONTEXT_ROWS) : box.top])  # the last words of the tool
-    gap = view.lines[menu.bottom + 1 : box.top] if menu else ()  # between the box and the list: few rows, or no words
     near = len(gap) < numbers.BESIDE_BOX_ROWS or not any(map(str.isalnum, "".join(gap)))
     if menu and menu.how == "pointer" and menu.bottom <= box.top and near:
         found = drawn("list-above-box", numbers.LOOK, Asked(said, menu.top))
