@@ -13,6 +13,7 @@ from atlasbridge.channels import screenshot as picture
 from atlasbridge.channels.screenshot import find_font, lay_out, make_picture
 
 RED_ON_WHITE = ["hello", 1, 15, 0]
+needs_font = pytest.mark.skipif(not find_font(), reason="no monospaced font is installed here")
 
 
 def screen(*rows: list[Any], rows_high: int = 4, cols: int = 20) -> dict[str, Any]:
@@ -30,6 +31,7 @@ def test_letters_stand_in_the_cells_that_the_terminal_gave_them() -> None:
     assert cells[3][4:6] == (picture.GROUND, "#102030")  # turned around
 
 
+@needs_font
 async def test_a_picture_has_the_colours_of_the_screen() -> None:
     made = await make_picture(screen([RED_ON_WHITE], [["│ box", None, None, 1]]))
     assert isinstance(made, bytes)
@@ -38,6 +40,7 @@ async def test_a_picture_has_the_colours_of_the_screen() -> None:
     assert (255, 255, 255) in colours and (205, 0, 0) in colours and (14, 18, 23) in colours
 
 
+@needs_font
 async def test_a_huge_screen_stays_within_what_telegram_takes() -> None:
     made = await make_picture(screen(*[[["wide" + " " * 896, None, None, 0]]] * 500, rows_high=500, cols=900))
     assert isinstance(made, bytes)
@@ -45,6 +48,7 @@ async def test_a_huge_screen_stays_within_what_telegram_takes() -> None:
     assert image.width + image.height <= 10_000
 
 
+@needs_font
 @pytest.mark.parametrize("name", ["telegram", "slack"])
 async def test_the_picture_of_a_session_comes_into_the_chat(name: str) -> None:
     async with stage(name) as on:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -42,6 +43,7 @@ def environment(hub: ThreadedHub) -> dict[str, str]:
     }
 
 
+@pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed here")
 def test_every_example_runs(environment: dict[str, str], tmp_path: Path) -> None:
     assert len(EXAMPLES) >= 8
     output = []
