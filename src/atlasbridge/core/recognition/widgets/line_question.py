@@ -191,7 +191,7 @@ def _last_words(view: View, row: int) -> Line | None:
     return None
 
 
-_ABROAD = Rule(ASKS_ABROAD, "", "yes_no", score=numbers.LIKELY, yes="y", no="n")
+_ABROAD = Rule(ASKS_ABROAD, "", "yes_no", score=numbers.LIKELY)
 _HIDES = Rule("echo-off", "", "free_text", score=numbers.CERTAIN, secret=True)
 _SECRET = Rule("secret-words", "", "free_text", score=numbers.KNOWN_WORDS, secret=True)
 _CONTINUE = Rule("press-enter-abroad", "", "confirm_enter", score=numbers.SURE)
@@ -360,7 +360,7 @@ def _asked_abroad(view: View, line: Line, facts: Facts, dialect: Dialect) -> Fin
     shaped = yes and no and line.text.rstrip().endswith(("?", "？", ")"))  # whatever its words are
     if not (language or shaped) or speaks("confirm", "unless", line.text):
         return None
-    found = finding_of(replace(_ABROAD, yes=yes, no=no) if yes and no else _ABROAD, view, line, facts, dialect)
+    found = finding_of(replace(_ABROAD, yes=yes, no=no), view, line, facts, dialect)
     names = {"y": first_label("agree", language), "n": first_label("refuse", language)}
     choices = tuple(replace(choice, label=names.get(choice.value) or choice.label) for choice in found.choices)
     return replace(found, choices=choices)
