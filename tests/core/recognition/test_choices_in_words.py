@@ -379,6 +379,13 @@ def test_words_without_brackets_are_choices_only_where_nothing_else_is_meant(lin
     assert not (Playbook() >> line >> 1.0 << Raised("free_text")).prompt.choices
 
 
+@pytest.mark.parametrize("line", ["Input/Output", "Starting, Cancelled", "Name (see the manual (page 3)): "])
+def test_words_that_no_sign_asks_for_are_neither_choices_nor_a_default(line: str) -> None:
+    play = Playbook(POLLING) >> line >> 12.0
+    raised = [command.prompt for _, command in play.heard if isinstance(command, RaisePrompt)]
+    assert raised and not raised[-1].choices and "default" not in raised[-1].constraints
+
+
 def test_a_list_that_ends_with_a_way_out_is_a_menu_above_a_blank_row_too() -> None:
     play = (
         Playbook() >> "  a) Add a rule\n  d) Delete a rule\n  q) Quit\n\nCommand> " >> 0.2 << Raised("multiple_choice")

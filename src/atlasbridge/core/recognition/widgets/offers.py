@@ -30,7 +30,7 @@ _OFFER = (
 )
 _SEPARATOR = r"(?:\s*[,/|]\s*|\s+or\s+)"
 _GROUP = lazy(rf"(?:[\[(<]|(?<!\w){{)\s?((?:{_OFFER}{_SEPARATOR}){{0,30}}{_OFFER})\s?[\])}}>]")
-_BARE = lazy(r"(?<!\S)((?:[\w'?]{1,16}[,/]\s?){1,6}(?:\([\w']+\)|[\w']{1,16}|\?))\s*[?:]?\s*$")  # without brackets
+_BARE = lazy(r"(?<!\S)((?:[\w'?]{1,16}[,/]\s?){1,6}(?:\([\w']+\)|[\w']{1,16}|\?))\s*([?:]?)\s*$")  # without brackets
 _QUOTED = lazy(  # `Choose from 'small', 'large':`
     r"\b(?:choose|select|enter|type|pick|one of|either)\b[^'\"`]{0,24}"
     r"((?P<mark>['\"`])[\w.+-]{1,24}(?P=mark)(?:(?:\s*[,/|]|,?\s+or)\s*(?P=mark)[\w.+-]{1,24}(?P=mark))+)(.*)",
@@ -56,7 +56,7 @@ _LIMIT = lazy(
     r"|(\d{1,2})[- ]letter code",
     re.IGNORECASE,
 )
-_DEFAULT = lazy(r"(?:\bdefault:?\s+|[\[(](?:default[:=]?\s*)?)([^\]\[()]{1,60})[\])][\s:?>)]*$", re.IGNORECASE)
+_DEFAULT = lazy(r"(?:\bdefault:?\s+|[\[(](?:default[:=]?\s*)?)([^\]\[()]{1,60})(?:\]\)?|\))[\s:?>]*$", re.IGNORECASE)
 _NO_DEFAULT = lazy(
     r"[/|,]|^\w+\s*-\s*\w+$|^(?:if|press|hit|optional|leave|e\.?g|for|or|enter|type|use|see)\b", re.IGNORECASE
 )
@@ -114,7 +114,7 @@ def _words_in(text: str) -> list[str]:
             return words
     bare = _BARE.search(text)
     words = _WORD.findall(bare[1]) if bare else []
-    if bare and _stand_alone(words, text[: bare.start()], bare[1]):
+    if bare and _stand_alone(words, text[: bare.start()], *bare.groups()):
         return words
     quoted = _QUOTED.search(text)
     asks = quoted and _ends_asking(re.sub(r"[\[(].*?[\])]", "", quoted[3]))
@@ -150,14 +150,14 @@ def _letters(word: str, before: str, behind: str) -> list[str]:
     return list(letters if abridged else letters.lower())
 
 
-def _stand_alone(words: list[str], before: str, text: str) -> bool:
+def _stand_alone(words: list[str], before: str, text: str, sign: str) -> bool:
     """Whether words without brackets are choices: `Retry/Ignore/Cancel?`, `Merge? y/n/all/q`, `Size a/b/(none):`."""
     if before.strip():
         asked = before.rstrip().endswith(("?", ":")) and {"y", "n"} <= {word.lower() for word in words}
-        return "/" in text and (asked or words[-1].startswith("("))
+        return "/" in text and (asked or bool(sign and words[-1].startswith("(")))
     if "/" in text:
-        return all(word[:1].isupper() and word[1:] for word in words)
-    return words[0][:1].isupper() and any(vocabulary.begins("cancel", word) for word in words)
+        return bool(sign) and all(word[:1].isupper() and word[1:] for word in words)
+    return sign == "?" and words[0][:1].isupper() and any(vocabulary.begins("cancel", word) for word in words)
 
 
 def _offer(word: str) -> Offer:
