@@ -175,3 +175,12 @@ def test_a_question_whose_seconds_run_out_stays_the_same_question(row: str) -> N
         play >> f"\x1b[2;1H{row.format(left)}\x1b[K" >> 1.0
     play << Nothing()
     assert play.detector.still_shows(play.prompt.digest)
+
+
+def test_a_box_that_another_thread_goes_on_drawing_is_asked_as_it_is_then() -> None:
+    head = "\x1b[?1049h\x1b[?25l\x1b[2J\x1b[3;1H┌────────────────────────┐\r\n│  Delete the account?   │\r\n"
+    foot = "└────────────────────────┘"
+    play = Playbook(replace(BLOCKED, echo=False, canonical=False)) >> head + foot >> 1.0 << Raised("yes_no")
+    buttons = "\x1b[5;1H│ \x1b[7m< Delete >\x1b[m  < Keep >   │\r\n"
+    play >> buttons + foot >> 1.0 << Withdrawn("moved_on") << Raised("multiple_choice")
+    assert [choice.label for choice in play.prompt.choices] == ["Delete", "Keep"]
