@@ -969,6 +969,28 @@ DISABLED_TOO = (
 
 LIBRARIES_TOO = (  # driven for real, or drawn as their manuals show them; each was misread once
     Invented(
+        "labels with a colon, each explained beside it",
+        f"{HIDE}? Select the type of change: (Use arrow keys)\n❯ feat:     A new feature\n  fix:      A bug fix\n  docs:     Only words\n",
+        "multiple_choice",
+        ("feat:", "fix:", "docs:"),
+        {"docs": DOWN + DOWN + b"\r"},
+        RAW,
+    ),
+    Invented(
+        "numbers with gaps that the labels begin with",
+        f"{HIDE}? Which branch?\n❯ (2) main\n  (4) stable\n  (7) next\n",
+        "multiple_choice",
+        ("(2) main", "(4) stable", "(7) next"),
+        {"4": DOWN + b"\r", "1": None},
+        RAW,
+    ),
+    Invented(
+        "sentences of which one is coloured",
+        f"{HIDE}Which of them is new?\n\n  It reads it first, then asks\n  \x1b[35mIt asks us first, then reads\x1b[m\n  It asks nobody, and reads\n",
+        LOOK,
+        probe=RAW,
+    ),
+    Invented(
         "a question in the column of its choices",
         f"{HIDE}  Which colour?\n❯ Red\n  Green\n",
         "multiple_choice",

@@ -23,8 +23,7 @@ FOOTER_ROWS = 5  # the region "footer" of a dialect's rule
 # Lists.
 EXPLAINED_ROWS = 6  # rows that explain one choice
 ASKEW = 1  # columns by which a numbered choice of two rows can be out of line
-BULLETS_TRIED = 4  # from the foot of the screen upwards, because earlier text contains more of them
-POINTERS_TRIED = 12  # the same of signs that are only pointers
+POINTERS_TRIED = 12  # from the foot of the screen upwards, because earlier text contains more of them
 ROOM = 3  # columns that a tool leaves free after a label that it wraps itself
 GROUP_INDENT = 3  # the boxes of a group are a little to the right of the group's own box
 SEEN_MOVES = 8  # arrows that are checked one by one; a choice further away is reached by repeating the key

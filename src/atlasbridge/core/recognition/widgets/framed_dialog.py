@@ -234,7 +234,8 @@ def find_list(view: View, frame: Frame, buttons: list[Item]) -> Menu | None:
     last = buttons[0].row if buttons else frame.bottom
     rows = [_row_inside(row, frame) if frame.top < at < last else "" for at, row in enumerate(unframed(view.lines))]
     pattern = row_pattern(POINTERS)
-    if not buttons and any(match["pointer"] for row in rows if (match := read_row(pattern, row))):
+    read = [match for match in (read_row(pattern, row) for row in rows) if match]
+    if not buttons and any(match["pointer"] for match in read):
         return None  # a list with a pointer: `pointed_list` sees it
     boxes = find_box_rows(view, rows, pattern)
     if boxes:
@@ -243,8 +244,9 @@ def find_list(view: View, frame: Frame, buttons: list[Item]) -> Menu | None:
         items = tuple(replace(item, label=label) for item, label in zip(boxes.items, labels, strict=True))
         return replace(boxes, items=items, current=here[0] if here else max(boxes.current, 0), how="colour")
     menu = find_shaped(replace(view, lines=tuple(rows)), sure=True)
-    if menu is None or (rows[menu.top - 1] + rows[menu.bottom + 1]).strip():
-        return None  # a part of something larger
+    larger = menu is None or (rows[menu.top - 1] + rows[menu.bottom + 1]).strip()
+    if menu is None or larger or any(match["box"] for match in read):
+        return None  # a part of something larger, or marks that are not known
     return None if any(rows[item.row][: item.col].strip() for item in menu.items) else menu
 
 

@@ -308,19 +308,17 @@ def _as_written(view: View, rows: tuple[str, ...], menu: Menu, at: int, apart: b
 
 def _below(view: View, rows: tuple[str, ...], menu: Menu, at: int, apart: bool) -> list[str]:
     """The rows between a choice and the next, or right below the last one, that are indented like its label."""
-    item = menu.items[at]
-    below = [other.row for other in menu.items[at + 1 : at + 2]]
+    item, end = menu.items[at], next((other.row for other in menu.items[at + 1 :]), 0)
     out: list[str] = []
-    for row in range(item.row + 1, min(below, default=min(len(rows), item.row + 1 + numbers.EXPLAINED_ROWS))):
+    for row in range(item.row + 1, end or min(len(rows), item.row + 1 + numbers.EXPLAINED_ROWS)):
+        text = rows[row]
         if row - 1 in view.joined:
             continue
-        text = rows[row]
-        set_in = len(text) - len(text.lstrip())
-        if is_drawn(text):
+        if is_drawn(text) or speaks("hint", "row", text):
             break
-        deep = set_in >= (item.col if below else item.start) if item.number else bool(below) or apart
-        deep = deep or (set_in == item.start and row == item.row + 1 and is_full(view, item.row, text))
-        if not deep or speaks("hint", "row", text):
+        set_in = len(text) - len(text.lstrip())
+        goes_on = set_in == item.start and row == item.row + 1 and is_full(view, item.row, text)
+        if not (end or goes_on or (set_in >= item.start if item.number else apart)):
             break
         out.append(text.strip())
     return out

@@ -12,7 +12,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterator
 from functools import lru_cache
-from itertools import islice, pairwise
+from itertools import islice
 
 from atlasbridge.core.patterns import lazy
 from atlasbridge.core.prompt.keys import ENTER, Reach, Step, arrow
@@ -58,14 +58,12 @@ def recognise_lit_list(view: View, facts: Facts, dialect: Dialect) -> Finding | 
     menu = _lit_list(view, facts, dialect)
     if menu is None:
         return _button_bar(view, dialect) if view.alternate else None
-    asked, lit = question_above(view, menu.top), menu.items[menu.current]
     if view.alternate:
         below = recognise_foot(view, facts, dialect)
         told = below is None or below.type is PromptType.TYPE_CONFIRM_ENTER  # which key takes the lit row
         if _asks_at_foot(view) or (below and not told and below.row > menu.bottom):
             return None  # the program asks in a line of its own about the lit row
-    elif not view.cursor_visible and _is_lit(view, lit.row, lit.col - 1) and view.lines[lit.row][lit.col - 1] == " ":
-        return list_rows.unclear(_RULE, asked)  # a column for marks: Enter submits those and takes no row
+    asked = question_above(view, menu.top)
     return menu_finding(view, menu, _RULE, asked, dialect) if asked.text else None
 
 
@@ -74,16 +72,13 @@ def _lit_list(view: View, facts: Facts, dialect: Dialect) -> Menu | None:
     menu = find_shaped(view)
     if menu is None or menu.current < 0 or not all(_PLAIN.fullmatch(item.label) for item in menu.items):
         return None
-    if menu.top == menu.bottom or not _is_lit(view, menu.items[menu.current].row, menu.items[menu.current].col):
+    lit = menu.items[menu.current]
+    if menu.top == menu.bottom or not ground_of(view.style(lit.row, lit.col)):
         return None
     if not view.alternate:
         return menu if menu.top <= view.row <= menu.bottom == view.bottom() and facts.canonical is False else None
     others = sum(bool(line.strip()) for line in view.lines) - len({item.row for item in menu.items})
     return menu if others <= numbers.LIT_OTHER_ROWS and facts.command not in dialect.screen_programs else None
-
-
-def _is_lit(view: View, row: int, col: int) -> bool:
-    return col >= 0 and ground_of(view.style(row, col)) != 0
 
 
 def _asks_at_foot(view: View) -> bool:
@@ -318,7 +313,7 @@ def find_menu(view: View, pointers: str, back: bool = False, bullets: bool = Fal
     numbered = {bool(match[1]) for match in map(_NUMBERED.match, rows) if match}
     pattern = list_rows.row_pattern(pointers, tight=len(numbered) == 2)  # `2.Yes` below `1. Yes`: some have no room
     boxes = list_rows.row_pattern("".join(mark for mark in pointers if mark not in list_rows.BOXES))
-    for at, start in _marked_rows(rows, pattern, numbers.POINTERS_TRIED):
+    for at, start in _marked_rows(rows, pattern):
         menu = _around(view, rows, pattern, at, start, start.start("pointer") if back else -1)
         if menu:
             lower = find_box_rows(view, rows, boxes, below=menu.bottom)
@@ -327,18 +322,15 @@ def find_menu(view: View, pointers: str, back: bool = False, bullets: bool = Fal
     return list_rows.verbatim(view, found)
 
 
-def _marked_rows(rows: list[str], pattern: re.Pattern[str], most: int) -> Iterator[tuple[int, re.Match[str]]]:
+def _marked_rows(rows: list[str], pattern: re.Pattern[str]) -> Iterator[tuple[int, re.Match[str]]]:
     """The lowest rows with a pointer, from the foot upwards: text further up can contain any number of them. A row
     with the same pointer right above it is not the only one of its list.
     """
     read = [None, *(None if _FILTER.match(row) else read_row(pattern, row) for row in rows)]
-    marked = [(at, match, above) for at, (above, match) in enumerate(pairwise(read)) if match and match["pointer"]]
-    alone = ((at, match) for at, match, above in reversed(marked) if not (above and _begins_alike(match, above)))
-    return islice(alone, most)
-
-
-def _begins_alike(one: re.Match[str], other: re.Match[str]) -> bool:
-    return all(one.start(mark) == other.start(mark) for mark in ("pointer", "box", "number"))
+    places = [[match.start(mark) for mark in ("pointer", "box", "number")] if match else [] for match in read]
+    alone = (at for at in range(len(rows) - 1, -1, -1) if places[at + 1] != places[at])
+    found = ((at, match) for at in alone if (match := read[at + 1]) and match["pointer"])
+    return islice(found, numbers.POINTERS_TRIED)
 
 
 @lru_cache(maxsize=256)
@@ -351,7 +343,7 @@ def _bulleted(view: View, rows: list[str], pointers: str) -> Menu | None:
     """A menu with a mark that text uses as well: its rows must be numbered, have boxes, or the row be lit, too."""
     pattern = list_rows.row_pattern(pointers + BULLETS)
     rows = [list_rows.headed(line, row) for line, row in zip(view.lines, rows, strict=True)]
-    for at, start in _marked_rows(rows, pattern, numbers.BULLETS_TRIED):
+    for at, start in _marked_rows(rows, pattern):
         menu = _around(view, rows, pattern, at, start)
         if menu:
             lit = odd_one(view, [(item.row, item.col) for item in menu.items])
