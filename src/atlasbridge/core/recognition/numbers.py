@@ -23,7 +23,8 @@ FOOTER_ROWS = 5  # the region "footer" of a dialect's rule
 # Lists.
 EXPLAINED_ROWS = 6  # rows that explain one choice
 ASKEW = 1  # columns by which a numbered choice of two rows can be out of line
-POINTERS_TRIED = 12  # from the foot of the screen upwards, because earlier text contains more of them
+BULLETS_TRIED = 4  # from the foot of the screen upwards: a page of bullets must not take longer than others
+POINTERS_TRIED = 12  # the same of signs that are only pointers
 ROOM = 3  # columns that a tool leaves free after a label that it wraps itself
 GROUP_INDENT = 3  # the boxes of a group are a little to the right of the group's own box
 SEEN_MOVES = 8  # arrows that are checked one by one; a choice further away is reached by repeating the key

@@ -313,7 +313,7 @@ def find_menu(view: View, pointers: str, back: bool = False, bullets: bool = Fal
     numbered = {bool(match[1]) for match in map(_NUMBERED.match, rows) if match}
     pattern = list_rows.row_pattern(pointers, tight=len(numbered) == 2)  # `2.Yes` below `1. Yes`: some have no room
     boxes = list_rows.row_pattern("".join(mark for mark in pointers if mark not in list_rows.BOXES))
-    for at, start in _marked_rows(rows, pattern):
+    for at, start in _marked_rows(rows, pattern, numbers.POINTERS_TRIED):
         menu = _around(view, rows, pattern, at, start, start.start("pointer") if back else -1)
         if menu:
             lower = find_box_rows(view, rows, boxes, below=menu.bottom)
@@ -322,7 +322,7 @@ def find_menu(view: View, pointers: str, back: bool = False, bullets: bool = Fal
     return list_rows.verbatim(view, found)
 
 
-def _marked_rows(rows: list[str], pattern: re.Pattern[str]) -> Iterator[tuple[int, re.Match[str]]]:
+def _marked_rows(rows: list[str], pattern: re.Pattern[str], most: int) -> Iterator[tuple[int, re.Match[str]]]:
     """The lowest rows with a pointer, from the foot upwards: text further up can contain any number of them. A row
     with the same pointer right above it is not the only one of its list.
     """
@@ -330,7 +330,7 @@ def _marked_rows(rows: list[str], pattern: re.Pattern[str]) -> Iterator[tuple[in
     places = [[match.start(mark) for mark in ("pointer", "box", "number")] if match else [] for match in read]
     alone = (at for at in range(len(rows) - 1, -1, -1) if places[at + 1] != places[at])
     found = ((at, match) for at in alone if (match := read[at + 1]) and match["pointer"])
-    return islice(found, numbers.POINTERS_TRIED)
+    return islice(found, most)
 
 
 @lru_cache(maxsize=256)
@@ -343,7 +343,7 @@ def _bulleted(view: View, rows: list[str], pointers: str) -> Menu | None:
     """A menu with a mark that text uses as well: its rows must be numbered, have boxes, or the row be lit, too."""
     pattern = list_rows.row_pattern(pointers + BULLETS)
     rows = [list_rows.headed(line, row) for line, row in zip(view.lines, rows, strict=True)]
-    for at, start in _marked_rows(rows, pattern):
+    for at, start in _marked_rows(rows, pattern, numbers.BULLETS_TRIED):
         menu = _around(view, rows, pattern, at, start)
         if menu:
             lit = odd_one(view, [(item.row, item.col) for item in menu.items])
