@@ -96,6 +96,14 @@ def _places(menu: Menu, wanted: str) -> list[int]:
 
 def _menus(view: View) -> Iterator[Menu]:
     """Everything on the screen that could be a menu, as each finder sees it."""
+    frame = framed_dialog.find_frame(view)
+    if frame is not None:
+        buttons = framed_dialog.find_all_buttons(view, frame)
+        listed = framed_dialog.find_list(view, frame, buttons)
+        if listed is not None:
+            yield listed
+        if len(buttons) >= 2:
+            yield Menu(tuple(buttons), framed_dialog.current_button(view, buttons), "colour")
     pointed, counted = partial(find_menu, pointers=POINTERS, bullets=True), partial(find_numbered, pointers=POINTERS)
     finders = (pointed, counted, find_row, find_lit_words, *LIT)
     yield from filter(None, (find(view) for find in finders))
