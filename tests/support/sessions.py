@@ -59,9 +59,10 @@ def end_sessions(home: Path) -> None:
 
 def end_all(home: Path) -> None:
     """Whatever was started for this home, a hub that is just coming up included: its environment says whose it is."""
-    marks = _marks(home)
+    marks, hosts = _marks(home), host_pids(home)
     end_sessions(home)
-    while pids := _marked(marks):
+    # One that was forked has not this home in its environment. It can start a hub until it is gone, so it comes first.
+    while pids := [*(pid for pid in hosts if _lives(pid)), *_marked(marks)]:
         for pid in pids:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
@@ -84,6 +85,13 @@ def _processes() -> list[int]:
     """None where the system does not list them as files."""
     found = Path("/proc").glob("[0-9]*")
     return [pid for path in found if (pid := int(path.name)) != os.getpid()]
+
+
+def _lives(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False
 
 
 def _environ(pid: int) -> bytes:
