@@ -33,6 +33,7 @@ from atlasbridge.core.prompt.timer import asks_permission
 
 YES_NO = [
     "rm: remove regular file 'a.txt'? ",
+    "extract ‘a.txt’?",
     "mv: overwrite 'b'? ",
     "rm: remove write-protected regular empty file 'd/f'? ",
     "< rm ... ./one.log > ? ",
