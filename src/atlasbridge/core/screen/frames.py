@@ -63,11 +63,14 @@ def find_frames(lines: tuple[str, ...]) -> tuple[Frame, ...]:
 
 
 def _frames(lines: tuple[str, ...]) -> Iterable[Frame]:
+    walked: dict[tuple[int, int], tuple[int, int]] = {}  # where the walk down between two columns ended, and its floor
     for at, line in enumerate(lines):
         for left, right, corner in _tops(line):
             above = lines[at - 1] if at else ""
             parted = corner == "+" and _at(above, left) == _at(above, right) == "|"  # between two parts of one box
-            bottom = 0 if parted else _floor(lines, at, left, right)
+            if not parted and walked.get((left, right), (0, 0))[0] < at + 2:
+                walked[left, right] = _floor(lines, at, left, right)
+            bottom = 0 if parted else walked[left, right][1]
             if bottom and (corner not in "+l" or _is_closed(lines, Frame(at, bottom, left, right))):
                 yield Frame(at, bottom, left, right)
 
@@ -86,17 +89,18 @@ def _tops(line: str) -> tuple[tuple[int, int, str], ...]:
     return tuple(found)
 
 
-def _floor(lines: tuple[str, ...], top: int, left: int, right: int) -> int:
+def _floor(lines: tuple[str, ...], top: int, left: int, right: int) -> tuple[int, int]:
+    """The row in which the walk down from this top ends, and the same row if it is a floor, or 0."""
     for at in range(top + 2, len(lines)):
         begin = _at(lines[at], left) or " "
         below = lines[at + 1] if at + 1 < len(lines) else ""
         if begin == "+" and _at(below, left) == _at(below, right) == "|":
             continue  # between two parts of one box
         if begin in _LEFT_FLOOR and (_at(lines[at], right) or " ") in _RIGHT_FLOOR:
-            return at
+            return at, at
         if begin not in _UPRIGHT and begin not in _ASCII_SIDES:
-            return 0
-    return 0
+            return at, 0
+    return len(lines), 0
 
 
 def _at(line: str, column: int) -> str:
