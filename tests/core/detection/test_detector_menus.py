@@ -523,3 +523,17 @@ def test_an_unknown_agent_with_a_spinner_below_what_it_says_is_at_work(said: str
         play >> f"\x1b[H\x1b[2J\x1b[?25l{said}{'⠋⠙⠹⠸'[at % 4]} Thinking about it ({at // 10}s)\n" >> 0.1
     play << Nothing() >> 12.0
     assert any(isinstance(command, RaisePrompt) for _, command in play.heard), "it stands still now"
+
+
+def test_a_spinner_below_a_dialog_of_an_unknown_agent_is_believed_for_ten_seconds() -> None:
+    play = Playbook(RAW)
+    for at in range(140):
+        play >> f"\x1b[H\x1b[2J\x1b[?25lRun rm -rf build?\n\n{CHOICES}\n{'⠋⠙⠹⠸'[at % 4]} Processing...\n" >> 0.1
+    play << Raised("multiple_choice", "rm -rf build")
+
+
+def test_a_spinner_below_a_quoted_dialog_is_believed_while_a_request_of_the_agent_is_open() -> None:
+    play = Playbook(BUSY)
+    for at in range(200):
+        play >> f"\x1b[H\x1b[2J\x1b[?25l{QUOTED}{'⠋⠙⠹⠸'[at % 4]} Thinking about it ({at // 10}s)\n" >> 0.1
+    play << Nothing()

@@ -124,7 +124,9 @@ class ScreenHistory:
                     return "busy"
             elif any(at > below and now - self._moved_at(at) < beat_s for at in rows):
                 return state
-        rows = () if self.dialect.says_busy else range(below + 1, len(view.lines))
+        decides = self._seen and any(choice.refuses for choice in found.choices)
+        left = decides and not busy and now - self._seen_since >= STALE_S  # it turns, but no work is seen
+        rows = () if self.dialect.says_busy or left else range(below + 1, len(view.lines))
         return "busy" if any(self._spins(view.lines[at], now - self._moved_at(at)) for at in rows) else ""
 
     def _spins(self, row: str, since_s: float) -> bool:
