@@ -114,7 +114,7 @@ def _words_in(text: str) -> list[str]:
             return words
     bare = _BARE.search(text)
     words = _WORD.findall(bare[1]) if bare else []
-    if bare and _stand_alone(words, text[: bare.start()], *bare.groups()):
+    if bare and words and _stand_alone(words, text[: bare.start()], *bare.groups()):
         return words
     quoted = _QUOTED.search(text)
     asks = quoted and _ends_asking(re.sub(r"[\[(].*?[\])]", "", quoted[3]))
