@@ -58,7 +58,7 @@ class OpenPrompt:
 
     def holds(self, probe: ProbeAnswer, found: Finding) -> bool:
         """Whether the program has not run since it asked. Then what was written below is another's, unless it asks
-        more clearly than the prompt did. (On a full screen, its own threads draw.)
+        more clearly than the prompt did.
         """
         same = self.turns[1] > 0 and (probe.pid, probe.turns) == self.turns
         return same and (found.detached or found.score <= self.found.score)
@@ -329,6 +329,7 @@ class Detector:
         self.screen_history.notice_finding(found, now)
         self._busy_looks = self._busy_looks + 1 if probe.state is ProbeState.BUSY else 0
         untouched = self._answered is None and not self._keys_since_raise
+        # Another thread of the program can draw a full screen while this one waits.
         self._held = self._open is not None and untouched and not view.alternate and self._open.holds(probe, found)
         out = self._check_open(found, probe, now)
         if self._open is None:  # the answered prompt is now history: recognise without it

@@ -216,8 +216,8 @@ def _may_count_down(case: Situation) -> bool:
     return case.probe.timer and not case.structured and number and case.moment.calm_s < case.patience.tick_s
 
 
-def _wavers(case: Situation) -> bool:
-    """Whether there was no look before at which it was not busy."""
+def _is_first_look(case: Situation) -> bool:
+    """Whether this is the first look, or an event loop was busy at all looks before."""
     last, busy = case.looks[-1], case.looks.count(ProbeState.BUSY)
     first = busy + 1 >= len(case.looks) if last is ProbeState.POLLING else len(case.looks) < 2
     return first and last is not ProbeState.UNKNOWN
@@ -261,7 +261,7 @@ EVIDENCE: dict[str, Holds] = {
     ),
     "nothing changes, and it can read keys between sleeps": _may_look_at_keys,
     "the tool says that it works": lambda case: case.works,
-    "this is the first look since it was busy": _wavers,
+    "this is the first look since it was busy": _is_first_look,
     "nothing that is recognised, while someone types": lambda case: (
         case.unclear and case.moment.typed_s is not None and case.moment.typed_s < case.patience.typing_s
     ),
